@@ -31,7 +31,7 @@ class ProteinPockets(NamedTuple):
     probability : ndarray, optional
         ``(N,)`` probability of each residue to bind a ligand; None without a model.
     pockets : list of Pocket
-        The one of the highest score first.
+        The one of the highest probability first, without probabilities that of the highest score.
     """
 
     residues: Residues
@@ -123,7 +123,7 @@ def find_pockets(
     Returns
     -------
     list of Pocket
-        The one of the highest score first.
+        The one of the highest probability first, without probabilities that of the highest score.
 
     Raises
     ------

@@ -144,23 +144,27 @@ def pockets_of(residues: Residues, probability: np.ndarray | None = None, *, mod
             pockets.append(_pocket(residues, spheres, score, members))
     # of equal scores, e.g. of two equal chains, the one at the first residue is first
     pockets.sort(key=lambda pocket: (-round(pocket.score, 3), pocket.residues.tolist()))
-    pockets = [replace(pocket, rank=rank) for rank, pocket in enumerate(pockets, 1)]
     chances = probabilities_of(model, pocket_features(pockets, probability))
-    return [replace(pocket, probability=float(p)) for pocket, p in zip(pockets, chances, strict=True)]
+    pockets = [replace(pocket, probability=float(p)) for pocket, p in zip(pockets, chances, strict=True)]
+    if not np.isnan(chances).any():
+        pockets.sort(key=lambda pocket: -round(pocket.probability, 6))  # of equal ones, the order stays
+    return [replace(pocket, rank=rank) for rank, pocket in enumerate(pockets, 1)]
 
 
 def pocket_features(pockets: list[Pocket], probability: np.ndarray | None) -> np.ndarray:
     """Return the numbers from which the probability of each pocket is computed, ``(P, 4)``.
 
-    They are log(1 + score), log(sum of squared probabilities of the lining residues + 0.01) as in P2Rank, log(rank),
-    and log(1 + volume). Without probabilities, the second one is the mean enclosure.
+    They are log(1 + score), log(sum of squared probabilities of the lining residues + 0.01) as in P2Rank, log(rank of
+    the score), and log(1 + volume). Without probabilities, the second one is the mean enclosure.
     """
+    by_score = sorted(range(len(pockets)), key=lambda number: -round(pockets[number].score, 3))
+    rank_of_score = {number: rank for rank, number in enumerate(by_score, 1)}
     rows = []
-    for pocket in pockets:
+    for number, pocket in enumerate(pockets):
         evidence = pocket.enclosure
         if probability is not None:
             evidence = np.log((probability[pocket.residues] ** 2).sum() + 0.01)
-        rows.append([np.log1p(pocket.score), evidence, np.log(pocket.rank), np.log1p(pocket.volume)])
+        rows.append([np.log1p(pocket.score), evidence, np.log(rank_of_score[number]), np.log1p(pocket.volume)])
     return np.array(rows).reshape(-1, 4)
 
 

@@ -37,11 +37,17 @@ def pockets(protein, probability):
     return pockets_of(protein, probability, model="ligand_site")
 
 
-def test_pockets_are_ranked_by_score_and_probabilities_lie_between_zero_and_one(pockets):
+def test_pockets_are_ranked_by_probability(pockets):
     assert len(pockets) > 3
     assert [pocket.rank for pocket in pockets] == list(range(1, len(pockets) + 1))
-    assert np.all(np.diff([pocket.score for pocket in pockets]) <= 1e-3)
+    assert np.all(np.diff([pocket.probability for pocket in pockets]) <= 1e-6)
     assert all(0 < pocket.probability < 1 for pocket in pockets)
+
+
+def test_pockets_of_a_model_without_a_fit_are_ranked_by_score(protein, probability):
+    pockets = pockets_of(protein, probability, model="mine")
+    assert all(np.isnan(pocket.probability) for pocket in pockets)
+    assert np.all(np.diff([pocket.score for pocket in pockets]) <= 1e-3)
 
 
 @pytest.mark.parametrize("model", ["none", "ligand_site"])
