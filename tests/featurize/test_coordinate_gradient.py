@@ -98,8 +98,12 @@ def components_for(name: str) -> list[ComponentSpec]:
     return [*found.values(), offline(name)]
 
 
+#: Their nodes are edges, or points of the surface.
+OF_OTHER_NODES = {"edge_cosine", "edge_point", "line_graph"}
+
+
 @pytest.mark.parametrize("leaf", ["pos", "backbone"])
-@pytest.mark.parametrize("name", sorted(set(pg.featurizers) - {"edge_cosine", "line_graph"}))  # they need line graphs
+@pytest.mark.parametrize("name", sorted(set(pg.featurizers) - OF_OTHER_NODES))
 def test_gradients_of_featurizers_are_complete_or_an_error(name, leaf, residues):
     kind = pg.featurizers.get(name)
     if not issubclass(kind, StructureFeaturizer | TensorFeaturizer):
