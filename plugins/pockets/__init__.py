@@ -13,6 +13,7 @@ _HOME = {
     "alpha_spheres": "protgraph_plugins.pockets.spheres",
     "find_pockets": "protgraph_plugins.pockets.find",
     "pockets_of": "protgraph_plugins.pockets.pockets",
+    "smooth_step": "protgraph_plugins.pockets.spheres",
 }
 
 __all__ = list(_HOME)

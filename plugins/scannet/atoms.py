@@ -17,7 +17,7 @@ ENTRY_POINTS = {"protgraph.featurizers": {"scan_atoms": "ScanAtoms", "scan_resid
 ATOM_KINDS = ("C", "CH", "CH2", "CH3", "CPi", "O", "OH", "N", "NH", "NH2", "S", "SH")
 
 # Atoms of each residue type, "name:kind:previous:next". The frame of an atom is made of it and of the atoms that are
-# bonded to it before and after it. NE2 of histidine is a C, as in the program.
+# bonded to it before and after it. As in the program, NE2 of histidine is a C, and CG of glutamate a CH.
 _SIDE_CHAINS = {
     "A": "CB:CH3:CA",
     "C": "CB:CH2:CA:SG SG:SH:CB",

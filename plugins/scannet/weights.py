@@ -128,7 +128,7 @@ def convert_scannet_state(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
     Axes of frames have another order: x, y, z of the program are e₂, e₃, e₁.
     """
-    kinds = {
+    converted = {
         "0.tables.scan_atoms_scan_kind.weight": state["embedded_attributes_atom.embeddings"],
         "2.attention.weight": state["attention_pooling_coefficients_atom.kernel"].t(),
         "2.value.weight": state["attention_pooling_features_atom.kernel"].t(),
@@ -144,10 +144,10 @@ def convert_scannet_state(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
         "7.edge": state["edges_graph.kernel"][:, 0],
     }
     for layer, scale in ((1, "atom"), (5, "aa")):
-        kinds[f"{layer}.weight"] = state[f"SCAN_filter_input_{scale}.kernel12"]
-        kinds[f"{layer}.alone"] = state[f"SCAN_filter_input_{scale}.kernel1"]
-        kinds |= _kernels(state, f"embedded_local_coordinates_{scale}", layer, _AXES)
-    kinds |= _kernels(state, "embedded_local_coordinates_graph", 7, list(range(5)))
+        converted[f"{layer}.weight"] = state[f"SCAN_filter_input_{scale}.kernel12"]
+        converted[f"{layer}.alone"] = state[f"SCAN_filter_input_{scale}.kernel1"]
+        converted |= _kernels(state, f"embedded_local_coordinates_{scale}", layer, _AXES)
+    converted |= _kernels(state, "embedded_local_coordinates_graph", 7, list(range(5)))
     norms = {
         1: "SCAN_filter_activity_atom",
         2: "SCAN_filters_atom_aggregated_activity",
@@ -157,14 +157,14 @@ def convert_scannet_state(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
     }
     for layer, name in norms.items():
         bias = state[f"{name}_normalization.beta"]
-        kinds |= {
+        converted |= {
             f"{layer}.norm.weight": torch.ones_like(bias),
             f"{layer}.norm.bias": bias,
             f"{layer}.norm.running_mean": state[f"{name}_normalization.moving_mean"],
             f"{layer}.norm.running_var": state[f"{name}_normalization.moving_variance"],
             f"{layer}.norm.num_batches_tracked": torch.tensor(0),
         }
-    return {name: value.contiguous() for name, value in kinds.items()}
+    return {name: value.contiguous() for name, value in converted.items()}
 
 
 def _of_letters(kernel: Tensor) -> Tensor:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from protgraph_plugins.pockets import alpha_spheres
+from protgraph_plugins.pockets import alpha_spheres, smooth_step
 from scipy.sparse import csr_array
 from scipy.spatial import cKDTree
 
@@ -106,7 +106,7 @@ def surface_points(residues: Residues, *, probe: float = PROBE) -> SurfacePoints
         pos=pos[atom] + radius[atom, None] * normal + middle,
         normal=normal,
         atom=atom,
-        weight=_smooth_step(gap[row, column] / _RIM),
+        weight=smooth_step(gap[row, column], 0.0, _RIM),
     )
 
 
@@ -335,8 +335,3 @@ def _weights(pos: np.ndarray, centers: np.ndarray, reach: float) -> csr_array:
     near = cKDTree(pos).sparse_distance_matrix(cKDTree(centers), reach, output_type="coo_matrix")
     weight = (1 - (near.data / reach) ** 2) ** 2
     return csr_array((weight, (near.row, near.col)), shape=shape)
-
-
-def _smooth_step(t: np.ndarray) -> np.ndarray:
-    """Return 3 t² − 2 t³ for t of 0 to 1."""
-    return t * t * (3 - 2 * t)

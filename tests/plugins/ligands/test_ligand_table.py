@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import csv
+import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import Result
 from protgraph_plugins.ligands import join_ligand, read_ligand_table, write_complex
 from typer.testing import CliRunner
 
@@ -70,3 +73,44 @@ def test_command_writes_complexes(tmp_path):
     result = CliRunner().invoke(app, arguments)
     assert result.exit_code == 0, result.output
     assert len(clean(load_structure(tmp_path / "out" / "1crn.bcif"), ligands=True).ligands) == 1
+
+
+def join(*arguments: object) -> Result:
+    return CliRunner().invoke(app, ["data", "join-ligands", *map(str, arguments)])
+
+
+def test_command_joins_the_others_if_one_ligand_is_in_another_frame(tmp_path):
+    near, far = write_table(tmp_path / "n.csv", "1crn"), write_table(tmp_path / "f.csv", "far", shift=300.0)
+    table = tmp_path / "both.csv"
+    table.write_text(near.read_text() + far.read_text().partition("\n")[2])
+    shutil.copy(CRAMBIN, tmp_path / "far.bcif")
+    result = join(CRAMBIN, tmp_path / "far.bcif", "--ligands", table, "-o", tmp_path / "out")
+    assert result.exit_code == 1
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["1crn.bcif"]
+    (row,) = csv.DictReader((tmp_path / "out.failures.csv").open())
+    assert "far.bcif" in row["source"] and "from the nearest atom" in row["message"]
+
+
+def test_command_refuses_to_write_into_the_folder_of_the_inputs(tmp_path):
+    structure = tmp_path / "in" / "1crn.bcif"
+    structure.parent.mkdir()
+    shutil.copy(CRAMBIN, structure)
+    before = structure.read_bytes()
+    table = write_table(tmp_path / "l.csv", "1crn")
+    result = join(structure.parent, "--ligands", table, "-o", structure.parent, "--overwrite")
+    assert result.exit_code and structure.read_bytes() == before
+
+
+def test_command_refuses_names_of_several_structures_or_of_one_complex(tmp_path):
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        shutil.copy(CRAMBIN, tmp_path / folder / "1crn.bcif")
+    table = write_table(tmp_path / "l.csv", "1crn")
+    result = join(tmp_path / "a", tmp_path / "b", "--ligands", table, "-o", tmp_path / "out")
+    assert isinstance(result.exception, LabelError) and "is the name of" in str(result.exception)
+
+    with table.open("a") as file:
+        file.write("1crn.bcif,C,0,0,0\n")
+    result = join(tmp_path / "a", "--ligands", table, "-o", tmp_path / "out")
+    assert isinstance(result.exception, LabelError) and "one complex" in str(result.exception)
+    assert not (tmp_path / "out").exists()
