@@ -57,15 +57,10 @@ def read_site_archive(
     for row in rows:
         path = _structure_path(paths, row["file"], source)
         columns = columns_of_file[row["file"]]
-        yield SourceProtein(
-            path.stem,
-            path,
-            row["split"],
-            tuple(row["chains"].split(",")),
-            row["cluster30"],
-            (columns["chain"], columns["res_id"], columns["ins_code"]),
-            {task: columns[name] for task, name in labels.items()},
-        )
+        residue_keys = columns["chain"], columns["res_id"], columns["ins_code"]
+        values = {task: columns[name] for task, name in labels.items()}
+        chains = tuple(row["chains"].split(","))
+        yield SourceProtein(path.stem, path, row["split"], chains, row["cluster30"], residue_keys, values)
 
 
 def read_repository_labels(
@@ -109,22 +104,26 @@ def read_repository_labels(
         chains = tuple(row["chains"].split(","))
         read = partial(_load_named, load, path, chains[0])
         residues = clean(read(), chains=list(chains))
-        values = {task: _label_values(row, columns) for task, columns in labels.items()}
-        if any(len(column) != len(residues) for column in values.values()):
-            count = len(next(iter(values.values())))
-            raise DatasetError(
-                f"{path} has {len(residues)} residues, the table of the package has {count}. Get it again."
-            )
-        keys = residues.chain, residues.res_id, residues.ins_code
+        values = {}
+        for task, columns in labels.items():
+            values[task] = _label_values(row, columns)
+            count = len(values[task])
+            if count != len(residues):
+                raise DatasetError(
+                    f"{path} has {len(residues)} residues, the table of the package has {count}. Get it again."
+                )
+        residue_keys = residues.chain, residues.res_id, residues.ins_code
+        content = path.read_bytes()
         yield SourceProtein(
-            row["id"], path, row[split], chains, row["cluster"], keys, values, read=read, content=path.read_bytes()
+            row["id"], path, row[split], chains, row["cluster"], residue_keys, values, read=read, content=content
         )
 
 
 def read_columns(path: Path, types: Mapping[str, pa.DataType]) -> pa.Table:
     """Read columns of a table with a header and tabs, plain or gzipped; numbers are missing where they are blank."""
+    parse = pa_csv.ParseOptions(delimiter="\t")
     convert = pa_csv.ConvertOptions(column_types=dict(types), include_columns=list(types))
-    return pa_csv.read_csv(path, parse_options=pa_csv.ParseOptions(delimiter="\t"), convert_options=convert)
+    return pa_csv.read_csv(path, parse_options=parse, convert_options=convert)
 
 
 def _structure_paths(source: SourceFolder) -> dict[str, Path]:
@@ -146,14 +145,20 @@ def _structure_path(paths: Mapping[str, Path], file: str, source: SourceFolder) 
 def _columns_of_files(path: Path, labels: Sequence[str]) -> dict[str, dict[str, np.ndarray]]:
     """Return the columns of each file of ``labels.tsv.gz``; the rows of a file follow each other."""
     table = read_columns(path, _RESIDUE | dict.fromkeys(labels, pa.float64()))
+    columns = {}
+    for name in ("res_id", *labels):
+        columns[name] = table[name].to_numpy()
+    for name in ("chain", "ins_code"):
+        columns[name] = table[name].to_numpy().astype(str)
+
     files = table["file"].to_numpy()
-    columns = {name: table[name].to_numpy() for name in ("res_id", *labels)}
-    columns |= {name: table[name].to_numpy().astype(str) for name in ("chain", "ins_code")}
-    begins = np.flatnonzero(np.r_[True, files[1:] != files[:-1]]).tolist()
+    is_other_file = files[1:] != files[:-1]
+    begins = [0, *(np.flatnonzero(is_other_file) + 1).tolist()]
     ends = [*begins[1:], len(files)]
     columns_of_file: dict[str, dict[str, np.ndarray]] = {}
     for begin, end in zip(begins, ends, strict=True):
-        columns_of_file[str(files[begin])] = {name: column[begin:end] for name, column in columns.items()}
+        file = str(files[begin])
+        columns_of_file[file] = {name: column[begin:end] for name, column in columns.items()}
     return columns_of_file
 
 
@@ -167,6 +172,9 @@ def _load_named(load: Callable[[Path], Structure], path: Path, chain: str) -> St
 
 def _label_values(row: Mapping[str, str], columns: str | tuple[str, str]) -> np.ndarray:
     """Return ``(R,)`` labels of a column, NaN where unknown or where the second column is not 1."""
-    name, mask = (columns, None) if isinstance(columns, str) else columns
+    if isinstance(columns, str):
+        return np.array([_VALUES[letter] for letter in row[columns]])
+    name, mask = columns
     values = np.array([_VALUES[letter] for letter in row[name]])
-    return values if mask is None else np.where([letter == "1" for letter in row[mask]], values, np.nan)
+    is_known = np.array([letter == "1" for letter in row[mask]])
+    return np.where(is_known, values, np.nan)

@@ -61,8 +61,10 @@ class GaussianKernels(nn.Module):
 
     def forward(self, u: Tensor) -> Tensor:
         """Compute the kernels of points, ``(…, D)`` to ``(…, G)``."""
-        scaled = torch.einsum("gij,...gj->...gi", self.precision, u.unsqueeze(-2) - self.center)
-        return torch.exp(-scaled.square().sum(-1) / 2)
+        offset = u.unsqueeze(-2) - self.center  # (…, G, D)
+        scaled = torch.einsum("gij,...gj->...gi", self.precision, offset)
+        squared = scaled.square().sum(-1)
+        return torch.exp(-squared / 2)
 
 
 class ScanDense(GraphLayer):
@@ -95,7 +97,8 @@ class ScanDense(GraphLayer):
 
     def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         """Compute ``h (N, dim)``."""
-        return {"h": relu(self.norm(self.linear(f["h"])))}
+        linear = self.linear(f["h"])
+        return {"h": relu(self.norm(linear))}
 
 
 class ScanFilter(GraphLayer):
@@ -144,16 +147,21 @@ class ScanFilter(GraphLayer):
     def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         """Compute the activity of the filters, ``h (N, dim)``."""
         h, pos, frame, edges = f["h"], f["pos"], f["scan_frame"], f["edges"]
-        local = torch.einsum("eab,eb->ea", edges.target(frame), edges.source(pos) - edges.target(pos))  # (E, 3)
+        vector = edges.source(pos) - edges.target(pos)  # (E, 3) from the node to its neighbor
+        local = torch.einsum("eab,eb->ea", edges.target(frame), vector)
         of_edges = self.kernels(local)  # (E, G)
         of_node = self.kernels(local.new_zeros(3))  # (G,)
 
         # Sums over neighbors and the node itself; padding is 0.
         near = edges.incoming(of_edges)  # (N, K, G)
         values = edges.incoming(edges.source(h))  # (N, K, C)
-        mixed = near.transpose(1, 2) @ values + of_node[:, None] * h.unsqueeze(1)  # (N, G, C)
+        of_neighbors = near.transpose(1, 2) @ values  # (N, G, C)
+        of_itself = of_node[:, None] * h.unsqueeze(1)
+        features = of_neighbors + of_itself
         number = near.sum(1) + of_node  # (N, G)
-        activity = mixed.flatten(1) @ self.weight.flatten(0, 1) + number @ self.alone
+
+        weight = self.weight.flatten(0, 1)  # (G C, dim)
+        activity = features.flatten(1) @ weight + number @ self.alone
         return {"h": relu(self.norm(activity))}
 
 
@@ -192,8 +200,9 @@ class ScanPool(GraphLayer):
     def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         """Compute ``h (N, dim)`` of the residues."""
         edges, h = f["edges"], f["source_h"]
-        share = edges.softmax(edges.source(self.attention(h)))  # (E, dim)
-        pooled = edges.sum(share * edges.source(self.value(h)))
+        logits = edges.source(self.attention(h))  # (E, dim)
+        values = edges.source(self.value(h))
+        pooled = edges.sum(edges.softmax(logits) * values)
         return {"h": relu(self.norm(pooled))}
 
 
@@ -240,7 +249,9 @@ class ScanAttention(GraphLayer):
     def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         """Compute ``h (N, dim)``."""
         h, edges = f["h"], f["edges"]
-        of_edges = self.kernels(_pair_geometry(f["pos"], f["scan_frame"][:, 0], f["scan_place"], edges)) @ self.edge
+        z = f["scan_frame"][:, 0]
+        geometry = _pair_geometry(f["pos"], z, f["scan_place"], edges)
+        of_edges = self.kernels(geometry) @ self.edge  # (E,)
         of_node = self.kernels(self.same_residue) @ self.edge
 
         # Logits of the neighbors and of the node itself.
@@ -248,13 +259,17 @@ class ScanAttention(GraphLayer):
         key = self.other(h)
         other = edges.target(sharpness) * edges.source(key)  # (E, 1)
         itself = sharpness * (key + self.itself(h))  # (N, 1)
-        top = torch.where(edges.count[:, None] > 0, torch.maximum(edges.max(other), itself), itself)
+        has_neighbors = edges.count[:, None] > 0
+        largest = torch.maximum(edges.max(other), itself)
+        top = torch.where(has_neighbors, largest, itself)
 
+        # Signed weights of the neighbors and of the node itself.
         share = of_edges[:, None] * torch.exp(other - edges.target(top))
         own_share = of_node * torch.exp(itself - top)
-        output = self.output(h)
         total = edges.sum(share.abs()) + own_share.abs() + _SMALL
-        return {"h": (edges.sum(share * edges.source(output)) + own_share * output) / total}
+        output = self.output(h)
+        of_neighbors = edges.sum(share * edges.source(output))
+        return {"h": (of_neighbors + own_share * output) / total}
 
 
 def _pair_geometry(pos: Tensor, z: Tensor, index: Tensor, edges: Edges) -> Tensor:
