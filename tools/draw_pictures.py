@@ -278,7 +278,7 @@ def draw_trained_models(path: Path) -> None:
             continue
         value, low, high = result.metrics["auprc"]
         row = len(names)
-        axes.plot([low, high], [row, row], color=BLUE, linewidth=3, label="95 % interval over proteins")
+        axes.plot([low, high], [row, row], color=BLUE, linewidth=3, label="95 % interval over clusters of proteins")
         axes.plot(value, row, "o", color=BLUE, markersize=8, label="model")
         axes.plot(result.positives[0] / result.labels, row, "d", color=ORANGE, markersize=8, label="random ranking")
         names.append(name)
