@@ -31,10 +31,10 @@ _HOME = {
     "find_checkpoint": "protgraph.cli.model_argument",
     "find_model": "protgraph.cli.model_argument",
     "model_names": "protgraph.cli.model_argument",
-    "parse_feature": "protgraph.cli.feature_options",
+    "parse_feature": "protgraph.cli.featurize",
     "print_reader_notes": "protgraph.cli.read_options",
     "reads_structures": "protgraph.cli.read_options",
-    "with_standard_input": "protgraph.cli.standard_input",
+    "with_standard_input": "protgraph.cli.read_options",
     # values per residue for molecular viewers
     "Chimerax": "protgraph.cli.structure_output",
     "Defattr": "protgraph.cli.structure_output",

@@ -3,7 +3,7 @@ from protgraph.cli.command_group import CommandGroup as CommandGroup
 from protgraph.cli.console import print_rows as print_rows, progress_bar as progress_bar, text_console as text_console
 from protgraph.cli.error_report import print_error as print_error, print_warning as print_warning
 from protgraph.cli.failures import failures_of_errors as failures_of_errors, report_failures as report_failures
-from protgraph.cli.feature_options import parse_feature as parse_feature
+from protgraph.cli.featurize import parse_feature as parse_feature
 from protgraph.cli.interrupted import end_interrupted as end_interrupted, end_with_files_left as end_with_files_left
 from protgraph.cli.label_options import LabelFile as LabelFile
 from protgraph.cli.model_argument import (
@@ -25,8 +25,8 @@ from protgraph.cli.read_options import (
     chains_option as chains_option,
     print_reader_notes as print_reader_notes,
     reads_structures as reads_structures,
+    with_standard_input as with_standard_input,
 )
-from protgraph.cli.standard_input import with_standard_input as with_standard_input
 from protgraph.cli.structure_output import (
     Chimerax as Chimerax,
     Defattr as Defattr,

@@ -22,7 +22,6 @@ from typer.core import TyperCommand, TyperGroup
 from protgraph.cli.command_group import CommandGroup
 from protgraph.cli.console import escape_unencodable
 from protgraph.cli.error_report import print_error, print_fault, print_warning
-from protgraph.cli.parameters import check_parameters
 from protgraph.cli.signals import exit_code, raise_on_signals
 from protgraph.deferred_imports import defer_imports
 from protgraph.errors import ComponentTypeError, ProtgraphError, ProtgraphWarning, suggest
@@ -200,7 +199,7 @@ def _single(registered: str, function: Any) -> Any:
         source = commands.entry(registered).source
         raise ComponentTypeError(f"command {registered!r} of {source} is not a command of typer: {e}") from e
     command.params += _common_options(registered)
-    check_parameters(command)
+    _check_parameters(command)
     command.help = _unwrapped(command.help or "")
     documented: Any  # commands, options and arguments of typer have a help text
     for documented in (command, *command.params):
@@ -343,3 +342,44 @@ def _exit(e: BaseException, code: int, show: Callable[[BaseException], None], *,
 
 if __name__ == "__main__":
     main()
+
+
+# --- values of parameters: an empty one is an error, and an error names the value ------------------------------------
+
+_MAY_BE_EMPTY = ("unknown",)  # '' means that no text marks an unknown label
+
+
+def _check_parameters(command: Any) -> None:
+    """Make a command refuse empty values, and name a value of the wrong type in its error.
+
+    An empty value is usually an unset variable of the shell: ``--data "$FOLDER"``. As a path it would be the current
+    folder, and as a selection of residues all of them.
+    """
+    for parameter in command.params:
+        parameter.process_value = _Checked(parameter)
+
+
+class _Checked:
+    """``process_value`` of one parameter, with the checks."""
+
+    def __init__(self, parameter: Any) -> None:
+        self.parameter = parameter
+        self.process = parameter.process_value
+
+    def __call__(self, ctx: Any, value: Any) -> Any:
+        values = list(value) if isinstance(value, list | tuple) else [value]
+        source = ctx.get_parameter_source(self.parameter.name)
+        is_given = source is not None and source.name != "DEFAULT"
+        if "" in values and is_given and self.parameter.name not in _MAY_BE_EMPTY:
+            raise typer.BadParameter(
+                "'' is empty. Give a value; if it comes from a variable of the shell, set it.",
+                ctx=ctx,
+                param=self.parameter,
+            )
+        try:
+            return self.process(ctx, value)
+        except typer.BadParameter as e:
+            texts = [repr(v) for v in values if isinstance(v, str)]
+            if texts and not any(text.strip("'") in e.message for text in texts):
+                e.message = f"{', '.join(texts)}. {e.message}"
+            raise

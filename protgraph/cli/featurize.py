@@ -1,4 +1,4 @@
-"""``protgraph featurize``: structure files to a graph store."""
+"""``protgraph featurize``: structure files to a graph store; its feature options, which other commands have too."""
 
 from __future__ import annotations
 
@@ -10,19 +10,37 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from protgraph.cli.console import progress_bar
-from protgraph.cli.feature_options import Feature, Ligands, Model, NodeType, Nucleic, feature_plan
-from protgraph.cli.model_argument import SetValues
+from protgraph.cli.model_argument import SetValues, find_model
 from protgraph.cli.output_path import check_output, check_output_store
 from protgraph.cli.read_options import reads_structures
 from protgraph.errors import OptionError
 
 if TYPE_CHECKING:
+    from protgraph.featurize import FeaturePlan
     from protgraph.prepare import Estimate, PreparedStore, ShardResult
+    from protgraph.registry.component import ComponentSpec
     from protgraph.structure import ReadOptions
 
-__all__ = ["featurize_command"]
+__all__ = ["Feature", "Ligands", "Model", "NodeType", "Nucleic", "feature_plan", "featurize_command", "parse_feature"]
 
 ENTRY_POINTS = {"protgraph.commands": {"featurize": "featurize_command"}}
+
+DEFAULT = ("dihedral", "knn:k=30", "edge_distance", "edge_rbf")
+BETWEEN_ATOMS = ("radius:radius=4.5", "covalent_bond", "edge_distance", "edge_rbf")
+
+Feature = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--feature",
+        "-f",
+        help=f"Featurizer, 'name' or 'name:option=value,…'; repeat for more. Default: {', '.join(DEFAULT)}.",
+    ),
+]
+Model = Annotated[str | None, typer.Option(help="Use the featurizers of this model, by name or as TOML file.")]
+NodeType = Annotated[str | None, typer.Option(help="Nodes: residue, backbone (N, CA, C, O) or atom (all heavy atoms).")]
+Ligands = Annotated[bool, typer.Option("--ligands", help="Add atoms of ligands. Requires --node-type atom.")]
+Nucleic = Annotated[bool, typer.Option("--nucleic", help="Add nucleic acids. Requires --node-type atom.")]
+
 
 FILES_PER_PROCESS = 100  # a process takes some seconds to start
 
@@ -200,3 +218,77 @@ def _bar() -> Iterator[Callable[[float | None, float, ShardResult], None]]:
             bar.update(task, total=left, description=f"{counts['proteins']} graphs{failed}")
 
         yield advance
+
+
+def feature_plan(
+    model: str | None,
+    settings: list[str] | None,
+    feature: list[str] | None,
+    node_type: str | None,
+    *,
+    read: ReadOptions,
+    ligands: bool,
+    nucleic: bool,
+) -> tuple[FeaturePlan, ReadOptions]:
+    """Return the plan of the options of a command, and the read options with ligands and nucleic acids."""
+    from dataclasses import replace
+
+    from protgraph.featurize import FeaturePlan
+
+    if model is not None and feature:
+        raise OptionError("--feature and --model exclude each other. Use one of them.")
+    if settings and model is None:
+        raise OptionError("--set changes the model of --model. Give --model, too.")
+    features, chosen = _features(model, settings, feature, node_type)
+    if (ligands or nucleic) and chosen != "atom":
+        raise OptionError(f"--ligands and --nucleic: node type {chosen!r}. They require atoms. Add --node-type atom.")
+    plan = FeaturePlan(features, node_type=chosen)
+    return plan, replace(read, ligands=ligands, nucleic=nucleic).with_ligands(plan.needs_ligands)
+
+
+def _features(
+    model: str | None, settings: list[str] | None, feature: list[str] | None, node_type: str | None
+) -> tuple[list[ComponentSpec], str]:
+    """Return the featurizers and the node type: those of the model, else the chosen ones."""
+    if model is None:
+        kind = node_type or "residue"
+        usual = DEFAULT if kind == "residue" else BETWEEN_ATOMS
+        return [parse_feature(f) for f in feature or usual], kind
+    from protgraph.model.build import as_model_spec
+
+    graph = as_model_spec(find_model(model, settings))
+    if node_type not in (None, graph.node_type):
+        raise OptionError(
+            f"--node-type {node_type!r}: model {graph.name!r} has {graph.node_type!r}. Remove --node-type."
+        )
+    return list(graph.features), graph.node_type
+
+
+def parse_feature(text: str) -> ComponentSpec:
+    """Parse ``name`` or ``name:option=value,option=value``; values are numbers, true, false or words.
+
+    Raises
+    ------
+    OptionError
+        An option is not written ``name=value``.
+
+    Examples
+    --------
+    >>> parse_feature("knn:k=8,of=cb").to_dict()
+    {'name': 'knn', 'options': {'k': 8, 'of': 'cb'}}
+    """
+    import json
+
+    from protgraph.registry.component import ComponentSpec
+
+    name, _, rest = text.partition(":")
+    options = {}
+    for part in filter(None, rest.split(",")):
+        key, equals, value = part.partition("=")
+        if not equals:
+            raise OptionError(f"--feature {text!r}: option {part!r}. Write it as name=value.")
+        try:
+            options[key] = json.loads(value)
+        except ValueError:
+            options[key] = value
+    return ComponentSpec(name, options)

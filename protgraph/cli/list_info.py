@@ -20,6 +20,8 @@ from protgraph.registry.discovery import malformed_metadata
 from protgraph.registry.provider import split_distribution
 
 if TYPE_CHECKING:
+    from protgraph.model import ProteinModel
+    from protgraph.registry.component import ComponentSpec
     from protgraph.task import Task
 
 __all__ = ["info_command", "list_command"]
@@ -80,19 +82,16 @@ def info_command(
       protgraph info my.safetensors
     """
     if settings or name.endswith(".toml"):
-        from protgraph.cli.model_info import model_facts
         from protgraph.model import as_model_spec
 
         find_checkpoint(name, settings)  # contract: a trained model is not changed
-        lines = [_fact(label, value) for label, value in model_facts(as_model_spec(find_model(name, settings)))]
+        lines = [_fact(label, value) for label, value in _model_facts(as_model_spec(find_model(name, settings)))]
         typer.echo("\n".join([typer.style(f"model {name}", bold=True), *lines]))
         return
     selected = registries if kind is None else {_plural(kind): registries[_plural(kind)]}
     matches = [registry for registry in selected.values() if name in registry]
     if not matches and Path(name).suffix == ".safetensors":
-        from protgraph.cli.model_info import checkpoint_facts
-
-        facts = [_fact(label, value) for label, value in checkpoint_facts(name)]
+        facts = [_fact(label, value) for label, value in _checkpoint_facts(name)]
         typer.echo("\n".join([typer.style(f"checkpoint {name}", bold=True), *facts]))
         return
     if not matches:
@@ -236,9 +235,7 @@ def _describe(registry: Registry, name: str) -> str:
         lines.append(_fact("variants", ", ".join(_variant_names(entry.name, family))))
     lines += _stated_facts(registry.kind, component)
     if registry.kind in ("model", "trained_model"):
-        from protgraph.cli.model_info import model_facts
-
-        lines += [_fact(label, value) for label, value in model_facts(component)]
+        lines += [_fact(label, value) for label, value in _model_facts(component)]
     if callable(component):
         label = "options"  # before the first one
         for option in component_options(component).values():
@@ -308,3 +305,53 @@ def _doc(component: object) -> str:
     if isinstance(doc, str) and doc:
         return inspect.cleandoc(doc)
     return inspect.getdoc(component) or ""
+
+
+# --- models and checkpoint files: parts that can be frozen, digests, parents -----------------------------------------
+
+
+def _model_facts(model: object) -> list[tuple[str, str]]:
+    """Return labeled lines about a model: features, and the parts that can be frozen, with their options.
+
+    They are all layers of a specification, or those of a trained model with weights. A specification is not built,
+    which might download weights. A plugin may have registered something else, which has none.
+    """
+    from protgraph.checkpoint import TrainedModel
+    from protgraph.model import ModelSpec
+
+    if isinstance(model, TrainedModel):
+        return [("parts", ", ".join(_parts_of_network(model.checkpoint().model)))]
+    if not isinstance(model, ModelSpec):
+        return []
+    layers = [f"layers.{number} ({_component_text(layer)})" for number, layer in enumerate(model.layers)]
+    features = "; ".join(map(_component_text, model.features))
+    return [("features", features or "none"), ("parts", ", ".join([*layers, "head"]))]
+
+
+def _component_text(component: ComponentSpec) -> str:
+    """Return e.g. "gcn, dim=128": a component with the options that are set."""
+    return ", ".join([component.name, *(f"{name}={value}" for name, value in component.options.items())])
+
+
+def _parts_of_network(network: ProteinModel) -> list[str]:
+    from protgraph.model import freezable_parts
+
+    return [f"{part.path} ({part.component}, {part.parameters:,})" for part in freezable_parts(network)]
+
+
+def _checkpoint_facts(path: str) -> list[tuple[str, str]]:
+    """Return labeled lines about a checkpoint file: content, digests, parts, and checkpoints that it started from."""
+    from protgraph.checkpoint import load_checkpoint
+    from protgraph.checkpoint.checksum import weights_digest
+
+    checkpoint = load_checkpoint(path)
+    facts = [("", line) for line in repr(checkpoint).splitlines()]
+    facts += [("sha256", weights_digest(member)) for member in checkpoint.members]
+    start = checkpoint.trained.get("start")
+    while start is not None:
+        facts.append(("from", f"{start['source']} ({start['model']} for {start['target']})"))
+        facts.append(("", f"sha256 {start['digest']}"))
+        for label in ("loaded", "resized", "skipped"):
+            facts.append(("", f"{label}: {', '.join(start[label]) or 'none'}"))
+        start = start["parent"]
+    return [*facts, ("parts", ", ".join(_parts_of_network(checkpoint.model)))]

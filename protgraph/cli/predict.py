@@ -12,9 +12,7 @@ import typer
 from protgraph.cli.interrupted import end_with_files_left
 from protgraph.cli.model_argument import model_names, path_of_model, trained_names
 from protgraph.cli.output_path import FAILURES_SUFFIX, WARNINGS_SUFFIX, Overwrite, check_different_outputs, check_output
-from protgraph.cli.read_options import reads_structures
-from protgraph.cli.site_output import SiteOutput, Sites
-from protgraph.cli.standard_input import with_standard_input
+from protgraph.cli.read_options import reads_structures, with_standard_input
 from protgraph.cli.structure_output import (
     Chimerax,
     Defattr,
@@ -23,6 +21,8 @@ from protgraph.cli.structure_output import (
     ExplainResidue,
     ExplainStructure,
     Pymol,
+    SiteOutput,
+    Sites,
     Structure,
     StructureOutput,
     Value,

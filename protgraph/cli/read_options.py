@@ -1,7 +1,11 @@
-"""Options of reading structure files, the same for every command that reads them."""
+"""Options of reading structure files, the same for every command that reads them, and ``-`` for standard input."""
 
 from __future__ import annotations
 
+import atexit
+import shutil
+import sys
+import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from inspect import Parameter, signature
@@ -15,7 +19,7 @@ from protgraph.errors import OptionError
 if TYPE_CHECKING:
     from protgraph.structure import LossReport
 
-__all__ = ["chain_names", "chains_option", "print_reader_notes", "reads_structures"]
+__all__ = ["chain_names", "chains_option", "print_reader_notes", "reads_structures", "with_standard_input"]
 
 
 def chains_option(text: str) -> Any:
@@ -155,3 +159,31 @@ def print_reader_notes(reports: Mapping[str, LossReport]) -> None:
 
     for note in reader_notes(reports):
         typer.echo(f"warning: {note}", err=True)
+
+
+#: First bytes of a file → suffix.
+_SUFFIXES = ((b"\x1f\x8b", ".gz"), (b"data_", ".cif"), (b"#", ".cif"), (b">", ".fasta"), (b"\x83", ".bcif"))
+
+
+def with_standard_input(files: Sequence[Path]) -> list[Path]:
+    """Return the files, with a temporary file that has standard input in place of ``-``.
+
+    Raises
+    ------
+    OptionError
+        ``-`` is given twice, or standard input is empty or a terminal.
+    """
+    count = sum(file == Path("-") for file in files)
+    if count == 0:
+        return list(files)
+    if count > 1:
+        raise OptionError("'-' is given twice. Standard input can be read once.")
+    content = b"" if sys.stdin.isatty() else sys.stdin.buffer.read()
+    if not content:
+        raise OptionError("'-': standard input is empty. Pipe a structure file, e.g. cat 1ubq.cif | protgraph ….")
+    folder = Path(tempfile.mkdtemp(prefix="protgraph-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    suffix = next((suffix for start, suffix in _SUFFIXES if content.lstrip().startswith(start)), ".pdb")
+    path = folder / f"stdin{suffix}"
+    path.write_bytes(content)
+    return [path if file == Path("-") else file for file in files]
