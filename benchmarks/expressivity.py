@@ -26,7 +26,7 @@ from protgraph.data.graph.protein_graph import ProteinGraph
 from protgraph.errors import OptionError, WiringError
 from protgraph.model import ModelSpec, ProteinModel, build_model
 from protgraph.nn import GraphLayer
-from protgraph.nn.invariant import invariants
+from protgraph.nn.irreps import invariants
 from protgraph.registry.component import ComponentSpec, component
 from protgraph.structure import Residues
 

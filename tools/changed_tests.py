@@ -43,7 +43,7 @@ def tests_of(files: Iterable[str], root: Path = ROOT) -> list[str]:
 
     Examples
     --------
-    >>> tests_of(["protgraph/nn/layers/gcn.py", "tests/nn/test_irreps.py", "docs/start.md"])
+    >>> tests_of(["protgraph/nn/layers/convolutions.py", "tests/nn/test_irreps.py", "docs/start.md"])
     ['tests/docs', 'tests/nn', 'tests/test_documentation.py']
     """
     paths: set[str] = set()

@@ -61,7 +61,7 @@ class SE3Transformer(GraphLayer):
     cutoff : float
         Distance at which they vanish, Å.
     gate : bool
-        Apply :class:`~protgraph.nn.gate.Gate`.
+        Apply :class:`~protgraph.nn.irreps.Gate`.
     parity : bool
         True: O(3) equivariance. False: SO(3) equivariance, as in the paper; the output is then chiral.
     backend : {"e3nn", "cuequivariance"}

@@ -6,13 +6,18 @@ from protgraph.model.attention_maps import AttentionMap
 from protgraph.model.build import ProteinModel, as_model_spec, build_model
 from protgraph.model.compiled_layers import compile_layers, uncompile_layers, uncompiled_layers
 from protgraph.model.devices import find_device
-from protgraph.model.diagram import mermaid_text
 from protgraph.model.nonfinite import nonfinite_error
-from protgraph.model.parts import ModelPart, freezable_parts
 from protgraph.model.pretrained import PublishedWeights, pretrained
 from protgraph.model.settings import change_model, parse_settings, with_pocket
 from protgraph.model.spec import ModelSpec, WiredComponent
-from protgraph.model.summary import ComponentSummary, standardized_inputs, summarize_model
+from protgraph.model.summary import (
+    ComponentSummary,
+    ModelPart,
+    freezable_parts,
+    mermaid_text,
+    standardized_inputs,
+    summarize_model,
+)
 from protgraph.model.weights import convert_state, find_weights, read_model_state, read_weights
 from protgraph.registry.component import ComponentSpec, component
 

@@ -1,4 +1,4 @@
-"""Summary of a model: inputs, outputs, shapes and parameters of each component.
+"""Summary of a model: its components with inputs, outputs, shapes and parameters, its parts by path, and its diagram.
 
 Not ``torch_geometric.nn.summary`` or torchinfo: they know modules and tensor shapes, not fields, irreps and featurizers
 (PyG 2.8.1, 2026-11-22).
@@ -8,14 +8,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from torch import nn
 
 from protgraph.data.graph.fields import FieldSpec, edge_set_of
+from protgraph.errors import OptionError, list_first
 from protgraph.model.build import ProteinModel
+from protgraph.model.frozen_parts import matches_part
+from protgraph.model.spec import ModelSpec
 from protgraph.nn.standardize import Standardize
 
-__all__ = ["ComponentSummary", "standardized_inputs", "summarize_model"]
+__all__ = [
+    "ComponentSummary",
+    "ModelPart",
+    "check_pattern",
+    "freezable_parts",
+    "mermaid_text",
+    "standardized_inputs",
+    "summarize_model",
+]
 
 _ROWS = {"node": "N", "edge": "E", "graph": "B", "pair": "P"}
 
@@ -112,3 +124,69 @@ def _shape(spec: FieldSpec, name: str) -> str:
 
 def _count(module: nn.Module) -> int:
     return sum(p.numel() for p in module.parameters() if p.requires_grad)
+
+
+# --- parts by path, which options select -----------------------------------------------------------------------------
+
+
+class ModelPart(NamedTuple):
+    """A layer with parameters, or the head of a model."""
+
+    path: str  # "layers.2", "head"
+    component: str
+    parameters: int
+
+
+def freezable_parts(model: ProteinModel) -> list[ModelPart]:
+    """Return the layers with parameters and the head of a model, which can be frozen by their paths."""
+    components = {f"layers.{number}": wiring.component.name for number, (wiring, _) in enumerate(model.first_uses)}
+    components["head"] = model.target.head_name
+    with_parameters = []
+    for path, component in components.items():
+        count = sum(parameter.numel() for parameter in model.get_submodule(path).parameters())
+        if count:
+            with_parameters.append(ModelPart(path, component, count))
+    return with_parameters
+
+
+def check_pattern(model: ProteinModel, pattern: str, option: str) -> None:
+    """Raise :class:`OptionError` if a pattern matches no parameter; ``option`` is named in the message."""
+    if any(matches_part(name, pattern) for name, _ in model.named_parameters()):
+        return
+    paths = [part.path for part in freezable_parts(model)]
+    raise OptionError(
+        f"{option}: {pattern!r} matches no parameter of model {model.spec.name!r}. Its parts: {list_first(paths, 20)}. "
+        "Give one of them, or a pattern as in a shell, e.g. 'layers.*'."
+    )
+
+
+# --- diagram ---------------------------------------------------------------------------------------------------------
+
+
+_BOXES = {"structure": "[/{}/]", "feature": "({})", "layer": "[{}]", "head": "[[{}]]"}
+
+
+def mermaid_text(spec: ModelSpec) -> str:
+    """Return the components of a model as a Mermaid flowchart; arrows are labeled with the fields that they carry.
+
+    Layers without effect on the head are dashed.
+
+    Examples
+    --------
+    >>> from protgraph import models
+    >>> print(mermaid_text(models.get("majority")).splitlines()[0])
+    flowchart TD
+    """
+    dag = spec.dag()
+    lines = ["flowchart TD"]
+    numbers = {}
+    for number, (component, data) in enumerate(dag.nodes(data=True)):
+        numbers[component] = f"n{number}"
+        lines.append(f"    n{number}{_BOXES[data['kind']].format(data['name'])}")
+    for source, target, data in dag.edges(data=True):
+        fields = ", ".join(data["fields"])
+        lines.append(f"    {numbers[source]} -->|{fields}| {numbers[target]}")
+    for layer in spec.dead_layers():
+        component = layer.partition(" ")[0]
+        lines.append(f"    style {numbers[component]} stroke-dasharray: 4")
+    return "\n".join(lines)

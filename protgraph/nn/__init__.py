@@ -10,13 +10,18 @@ from typing import TYPE_CHECKING
 
 from protgraph.lazy_names import lazy_names
 from protgraph.nn.attention_recorder import AttentionMixin, AttentionRecorder, EdgeWeights, PairWeights
-from protgraph.nn.batch_norm import RowBatchNorm
 from protgraph.nn.cuequivariance_backend import require_cuequivariance, require_cuequivariance_kernels
 from protgraph.nn.decoder import Decoder, DecoderState
 from protgraph.nn.dot_product_attention import DotProductAttention, pair_term, run_in_chunks
-from protgraph.nn.invariant import invariant_width, invariants, invariants_are_chiral
-from protgraph.nn.irreps import irreps_blocks, named_irreps_blocks
-from protgraph.nn.layers.transformer_block import PostNormBlock, PreNormBlock
+from protgraph.nn.irreps import (
+    Gate,
+    invariant_width,
+    invariants,
+    invariants_are_chiral,
+    irreps_blocks,
+    named_irreps_blocks,
+)
+from protgraph.nn.layers.transformer import PostNormBlock, PreNormBlock
 from protgraph.nn.lora import LowRankTerm, add_low_rank_terms, merge_low_rank_terms
 from protgraph.nn.mlp import activation, gate_linear
 from protgraph.nn.module import LOOPS_OVER_PROTEINS, GraphLayer, Head
@@ -46,17 +51,15 @@ from protgraph.nn.reference_weights import (
     require_options,
 )
 from protgraph.nn.sampling import sample_classes, sampling_probabilities
-from protgraph.nn.standardize import Standardize
+from protgraph.nn.standardize import RowBatchNorm, Standardize
 
 if TYPE_CHECKING:
-    from protgraph.nn.gate import Gate
     from protgraph.nn.layers.irreps import IrrepsLinear
     from protgraph.nn.tensor_product import ChannelwiseProduct, TensorProductBackend
 
 # Public name → module, for names that need e3nn.
 _HOME = {
     "ChannelwiseProduct": "protgraph.nn.tensor_product",
-    "Gate": "protgraph.nn.gate",
     "IrrepsLinear": "protgraph.nn.layers.irreps",
     "TensorProductBackend": "protgraph.nn.tensor_product",
 }

@@ -1,4 +1,4 @@
-"""Standardization of the input columns of a layer, with means and scales of the training split."""
+"""Normalization of columns: by means and scales of the training split, or by those of the batch."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import batch_norm
 
-__all__ = ["Standardize"]
+__all__ = ["RowBatchNorm", "Standardize"]
 
 
 class Standardize(nn.Module):
@@ -82,3 +83,20 @@ class Standardize(nn.Module):
             elif saved is None:
                 self.register_buffer(name, None)
         super()._load_from_state_dict(state_dict, prefix, *args)
+
+
+class RowBatchNorm(nn.BatchNorm1d):
+    """Batch normalization over the rows ``(N, C)`` of a batch; a single row is normalized by running statistics.
+
+    ``torch.nn.BatchNorm1d`` raises for one row in training, since it has no variance.
+
+    References
+    ----------
+    Ioffe & Szegedy 2015, arXiv:1502.03167.
+    """
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Normalize ``(M, C)`` to the same shape; in training, one row alone is normalized by running statistics."""
+        if len(x) > 1 or not self.training:
+            return super().forward(x)
+        return batch_norm(x, self.running_mean, self.running_var, self.weight, self.bias, eps=self.eps)

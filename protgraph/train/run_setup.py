@@ -29,8 +29,8 @@ from protgraph.labels.split_checks import check_split_labels, describe_split_ove
 from protgraph.model.build import ProteinModel, build_model
 from protgraph.model.compiled_layers import compile_layers, uncompiled_layers
 from protgraph.model.frozen_parts import matches_part
-from protgraph.model.parts import check_pattern
 from protgraph.model.spec import ModelSpec
+from protgraph.model.summary import check_pattern
 from protgraph.nn.module import GraphLayer, Head
 from protgraph.nn.standardize import Standardize
 from protgraph.task.losses import (

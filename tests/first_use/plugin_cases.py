@@ -225,7 +225,7 @@ def _names() -> list[PluginCase]:
     claim = _layer("claim", "return {'h': self.linear(f['h'])}")
     claim = BrokenPlugin(claim.name, "[protgraph.layers]\ngcn = {m}:Layer\n", claim.code)
     cases.append(PluginCase(claim, "list layers", 0, ("fault-claim/gcn",)))
-    cases.append(PluginCase(claim, "info gcn --kind layers", 0, ("protgraph.nn.layers.gcn",)))
+    cases.append(PluginCase(claim, "info gcn --kind layers", 0, ("protgraph.nn.layers.convolutions",)))
     cases.append(PluginCase(claim, f"train gcn --task secondary_structure {_TRAIN}", 0, ("checkpoint",)))
     return cases
 

@@ -18,7 +18,7 @@ from protgraph.nn.dot_product_attention import DotProductAttention, pair_term
 from protgraph.nn.heads import Pool
 from protgraph.nn.layers.attention import Attention
 from protgraph.nn.layers.graph_transformer import GraphTransformer
-from protgraph.nn.layers.transformer_block import PostNormBlock, PreNormBlock
+from protgraph.nn.layers.transformer import PostNormBlock, PreNormBlock
 from protgraph.ops import Proteins
 from protgraph.structure.residues.alphabet import ALPHABET
 from tests.reference.openfold import load_global_attention

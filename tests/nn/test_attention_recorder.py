@@ -10,8 +10,7 @@ from protgraph.nn.attention_recorder import AttentionMixin, AttentionRecorder, E
 from protgraph.nn.dot_product_attention import DotProductAttention
 from protgraph.nn.layers.gat import GAT
 from protgraph.nn.layers.graph_transformer import GraphTransformer
-from protgraph.nn.layers.transformer import Transformer
-from protgraph.nn.layers.transformer_block import PreNormBlock
+from protgraph.nn.layers.transformer import PreNormBlock, Transformer
 from protgraph.ops import Proteins
 
 pytestmark = pytest.mark.usefixtures("float64")

@@ -9,7 +9,7 @@ from torch_geometric.nn import GCNConv
 from protgraph import layers
 from protgraph.data.graph.fields import FieldSpec
 from protgraph.errors import OptionError, WiringError
-from protgraph.nn.layers.gcn import GCN
+from protgraph.nn.layers.convolutions import GCN
 
 
 def pair(specs, dim, weighted):

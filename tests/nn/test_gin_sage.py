@@ -9,9 +9,8 @@ from torch_geometric.nn import GINConv, SAGEConv
 
 from protgraph import layers
 from protgraph.errors import OptionError
-from protgraph.nn.batch_norm import RowBatchNorm
-from protgraph.nn.layers.gin import GIN
-from protgraph.nn.layers.sage import SAGE
+from protgraph.nn.layers.convolutions import GIN, SAGE
+from protgraph.nn.standardize import RowBatchNorm
 
 DTYPES = [(torch.float64, 1e-12), (torch.float32, 1e-5)]
 

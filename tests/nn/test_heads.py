@@ -10,8 +10,7 @@ from protgraph.data.datasets.target import Target
 from protgraph.data.graph.fields import FieldSpec
 from protgraph.errors import OptionError
 from protgraph.nn.heads import Pool
-from protgraph.nn.heads.contact import ContactHead
-from protgraph.nn.heads.edge import EdgeHead
+from protgraph.nn.heads.edge import ContactHead, EdgeHead
 from protgraph.nn.heads.perceptron import GraphHead, NodeHead
 
 SIZES = (7, 5, 9)

@@ -10,18 +10,15 @@ import pytest
 import torch
 
 from protgraph.data.datasets.target import Target
-from protgraph.nn.heads.contact import ContactHead
-from protgraph.nn.heads.edge import EdgeHead
+from protgraph.nn.heads.edge import ContactHead, EdgeHead
 from protgraph.nn.heads.perceptron import GraphHead, NodeHead
+from protgraph.nn.layers.convolutions import GCN, GIN, SAGE
 from protgraph.nn.layers.embed import Constant, Embed
 from protgraph.nn.layers.gat import GAT
-from protgraph.nn.layers.gcn import GCN
-from protgraph.nn.layers.gin import GIN
 from protgraph.nn.layers.merge import GRU, Residual
 from protgraph.nn.layers.mpnn import MPNN
 from protgraph.nn.layers.pointwise import MLP, LayerNorm, Linear
 from protgraph.nn.layers.pyg_conv import PygConv
-from protgraph.nn.layers.sage import SAGE
 from protgraph.nn.layers.transformer import Transformer
 from protgraph.nn.module import GraphLayer, Head
 

@@ -11,7 +11,7 @@ from benchmarks.plain_steerable import PlainTFN
 from protgraph import layers
 from protgraph.data.graph.fields import FieldSpec, field
 from protgraph.errors import OptionError, WiringError
-from protgraph.nn.gate import Gate
+from protgraph.nn.irreps import Gate
 from protgraph.nn.layers.tfn import TFN
 from protgraph.ops import BesselBasis, Edges
 from protgraph.testing.symmetry import act, random_rotations, relative_error

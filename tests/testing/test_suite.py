@@ -268,12 +268,12 @@ def test_a_layer_of_another_kind_fails_its_first_check(group, tmp_path, monkeypa
     info = tmp_path / "wrong_dist-0.3.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: wrong-dist\nVersion: 0.3\n")
-    (info / "entry_points.txt").write_text(f"[protgraph.{group}]\nwrong_kind = protgraph.nn.layers.gcn:GCN\n")
+    (info / "entry_points.txt").write_text(f"[protgraph.{group}]\nwrong_kind = protgraph.nn.layers.convolutions:GCN\n")
     monkeypatch.syspath_prepend(str(tmp_path))
     results = reports("wrong_kind")
     assert list(results) == ["builds"] and results["builds"].status == "failed"
     message = results["builds"].message
-    assert "is the class protgraph.nn.layers.gcn.GCN" in message and "wrong-dist 0.3" in message
+    assert "is the class protgraph.nn.layers.convolutions.GCN" in message and "wrong-dist 0.3" in message
 
 
 def test_float32_is_compared_with_the_tolerance_of_the_component():

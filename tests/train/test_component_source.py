@@ -120,7 +120,7 @@ def test_a_name_that_is_claimed_later_is_loaded_from_its_distribution(install, s
 
 def test_a_model_with_a_qualified_name_round_trips_and_the_built_in_layer_stays(install, save):
     install("acme-gated", "0.3.0", layer="gcn")
-    assert pg.layers.get("gcn").__module__ == "protgraph.nn.layers.gcn"
+    assert pg.layers.get("gcn").__module__ == "protgraph.nn.layers.convolutions"
     loaded = load_checkpoint(save("acme-gated/gcn"))
     assert type(loaded.model.layers[1]).__name__ == "Scaled"
     (component,) = [c for c in loaded.components if "gcn" in c.name]

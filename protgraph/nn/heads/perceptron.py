@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from protgraph.data.graph.fields import FieldSpec, Level
-from protgraph.nn.invariant import invariant_width, invariants, invariants_are_chiral
+from protgraph.nn.irreps import invariant_width, invariants, invariants_are_chiral
 from protgraph.nn.mlp import mlp
 from protgraph.nn.module import Head
 from protgraph.nn.multihead import LearnedQueries

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from protgraph.data.graph.fields import FieldSpec
 from protgraph.errors import WiringError
-from protgraph.nn.invariant import invariant_width, invariants, invariants_are_chiral
+from protgraph.nn.irreps import invariant_width, invariants, invariants_are_chiral
 from protgraph.nn.mlp import mlp
 from protgraph.nn.module import Head
 

@@ -1,4 +1,4 @@
-"""Linear map and normalization of features of any irreps, per node or edge.
+"""Linear map, normalization and invariants of features of any irreps, per node or edge.
 
 Not ``e3nn.o3.Linear``: 1.1× the time forward and backward, and its weights are scaled for another initialization (e3nn
 0.6.0, one thread, 8,192 rows of 64x0e+16x1o, 2026-11-22).
@@ -15,11 +15,14 @@ from torch import Tensor, nn
 
 from protgraph.data.graph.fields import FieldSpec
 from protgraph.errors import WiringError
-from protgraph.nn.irreps import irreps_blocks
+from protgraph.nn.irreps import invariant_width, invariants, invariants_are_chiral, irreps_blocks
 from protgraph.nn.module import GraphLayer
 
-__all__ = ["IrrepsLinear", "IrrepsNorm"]
-ENTRY_POINTS = {"protgraph.layers": {"irreps_linear": "IrrepsLinear", "irreps_norm": "IrrepsNorm"}}
+__all__ = ["Invariants", "IrrepsLinear", "IrrepsNorm"]
+
+ENTRY_POINTS = {
+    "protgraph.layers": {"irreps_linear": "IrrepsLinear", "irreps_norm": "IrrepsNorm", "invariants": "Invariants"}
+}
 
 
 class IrrepsLinear(GraphLayer):
@@ -137,3 +140,27 @@ class _RootMeanSquare(nn.Module):
         v = x.unflatten(1, self.shape)  # (N, mul, 2l+1)
         scale = (v.square().sum(2, keepdim=True).mean(1, keepdim=True) + self.eps).rsqrt()  # (N, 1, 1)
         return (self.gamma * v * scale).flatten(1)
+
+
+class Invariants(GraphLayer):
+    """Rotation-invariant scalars ``h' = [h^(l=0), |h^(l>0)|]``: scalars, and the norm of each other channel.
+
+    Notes
+    -----
+    Reads: ``h`` ``(N, D)``, any irreps, or a field of shape ``(N, V, 3)``, e.g. ``orientation``.
+    Writes: ``h`` ``(N, M)``, ``M x 0e``, one column per channel.
+
+    Pseudoscalars (0o) are kept, so the output is chiral if there are some. The gradient is 0 where a vector is 0.
+    """
+
+    reads: ClassVar[tuple[str, ...]] = ("h",)
+    writes: ClassVar[tuple[str, ...]] = ("h",)
+
+    def __init__(self, fields: Mapping[str, FieldSpec]) -> None:
+        super().__init__(fields)
+        spec = fields["h"]
+        self.declare(h=FieldSpec("h", spec.level, f"{invariant_width(spec)}x0e", chiral=invariants_are_chiral(spec)))
+
+    def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
+        """Compute ``h (N, dim)``: scalars, and norms of all other irreps."""
+        return {"h": invariants(f["h"].flatten(1), self.fields["h"])}

@@ -11,7 +11,7 @@ from e3nn import o3
 from torch import Tensor, nn
 
 from protgraph.data.graph.fields import FieldSpec
-from protgraph.nn.gate import Gate
+from protgraph.nn.irreps import Gate
 from protgraph.nn.module import GraphLayer
 from protgraph.nn.tensor_product import ChannelwiseProduct, TensorProductBackend, neighbor_sum
 from protgraph.ops import BesselBasis, polar
@@ -41,7 +41,7 @@ class TFN(GraphLayer):
     cutoff : float
         Distance at which they vanish, Å.
     gate : bool
-        Apply :class:`~protgraph.nn.gate.Gate`.
+        Apply :class:`~protgraph.nn.irreps.Gate`.
     reduce : {"mean", "sum"}
         Aggregation over neighbors.
     average_degree : float

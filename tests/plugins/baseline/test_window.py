@@ -10,7 +10,7 @@ from protgraph_plugins.baseline.window import Window
 import protgraph as pg
 from protgraph.data.graph.fields import FieldSpec, field
 from protgraph.errors import OptionError
-from protgraph.nn.layers.invariants import Invariants
+from protgraph.nn.layers.irreps import Invariants
 
 READS = ("h", "seq_pos", "chain", "proteins")
 

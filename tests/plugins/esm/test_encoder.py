@@ -11,7 +11,7 @@ from torch import nn
 import protgraph as pg
 from protgraph.data.graph.fields import FieldSpec, field
 from protgraph.errors import FieldError, OptionError
-from protgraph.nn.layers.position import Position
+from protgraph.nn.layers.embed import Position
 from protgraph.nn.positional_encoding import CHAIN_GAP, sinusoid
 from protgraph.ops import Proteins
 
