@@ -16,8 +16,7 @@ from benchmarks.timing import Measurement, interleave
 from protgraph.data.graph.fields import FieldSpec, field
 from protgraph.data.graph.protein_graph import collate
 from protgraph.nn.layers.convolutions import GCN
-from protgraph.nn.layers.gat import GAT
-from protgraph.nn.layers.graph_transformer import GraphTransformer
+from protgraph.nn.layers.graph_attention import GAT, GraphTransformer
 from protgraph.nn.layers.mpnn import MPNN
 from protgraph.ops import Edges, Proteins
 

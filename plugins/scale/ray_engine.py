@@ -23,7 +23,7 @@ _STORE_BYTES = 100_000_000  # memory of Ray for messages; shards are files
 def run_with_ray(
     tasks: Iterable[ShardTask], work: Callable[[ShardTask], Result], jobs: int
 ) -> Generator[tuple[ShardTask, Result | WorkerDied]]:
-    """Run tasks on the cluster of ``RAY_ADDRESS``, or on a local one; see :data:`protgraph.prepare.engines`.
+    """Run tasks on the cluster of ``RAY_ADDRESS``, or on a local one; see :data:`protgraph.prepare.shard_task`.
 
     Parameters
     ----------

@@ -8,8 +8,7 @@ from functools import partial
 
 from torch import Tensor
 
-from protgraph.checkpoint.checkpoint_header import AdapterBase
-from protgraph.checkpoint.checksum import weights_digest
+from protgraph.checkpoint.checkpoint_header import AdapterBase, weights_digest
 from protgraph.errors import CheckpointError
 from protgraph.model.build import ProteinModel
 from protgraph.model.frozen_parts import last_match

@@ -30,8 +30,9 @@ from protgraph.checkpoint.checkpoint_header import (
     READABLE_VERSIONS,
     CheckpointHeader,
     ComponentSource,
+    checksum_of,
+    weights_digest,
 )
-from protgraph.checkpoint.checksum import checksum_of, weights_digest
 from protgraph.checkpoint.component_source import check_field, components_of, resolve_components
 from protgraph.checkpoint.starting_point import Parent, load_starting_point
 from protgraph.checkpoint.training_set import TrainingSetSummary

@@ -1,10 +1,15 @@
-"""Schema of the JSON header of a checkpoint."""
+"""Schema of the JSON header of a checkpoint, and SHA-256 of weights, with or without a header."""
 
 from __future__ import annotations
 
+import hashlib
+import json
+from collections.abc import Mapping
 from typing import Any, Literal, TypeAlias
 
+import torch
 from pydantic import BaseModel, ConfigDict
+from torch import Tensor, nn
 
 from protgraph.data.datasets.target import Target
 from protgraph.data.graph.fields import FieldSpec
@@ -12,13 +17,15 @@ from protgraph.evaluation.calibration import CalibrationMap
 
 __all__ = [
     "ADAPTER_VERSION",
-    "FORMAT",
-    "FORMAT_VERSION",
-    "READABLE_VERSIONS",
     "AdapterBase",
     "CheckpointHeader",
     "ComponentSource",
+    "FORMAT",
+    "FORMAT_VERSION",
+    "READABLE_VERSIONS",
     "SourceKind",
+    "checksum_of",
+    "weights_digest",
 ]
 
 FORMAT, FORMAT_VERSION = "protgraph-checkpoint", 3
@@ -76,3 +83,21 @@ class CheckpointHeader(_Strict):
     trained: dict[str, Any]
     base: AdapterBase | None = None  # of a file of version 4, which has adapters and other trained weights only
     sha256: str | None = None
+
+
+# --- checksums -------------------------------------------------------------------------------------------------------
+
+
+def weights_digest(model: nn.Module) -> str:
+    """Compute the SHA-256 of the weights of a model; it does not depend on the file that they are in."""
+    return checksum_of({}, {name: value.detach().cpu().contiguous() for name, value in model.state_dict().items()})
+
+
+def checksum_of(content: Mapping[str, Any], weights: Mapping[str, Tensor]) -> str:
+    """Compute the SHA-256 of the header of a file, without its key "sha256", and of all weights, of any shapes."""
+    header = {key: value for key, value in content.items() if key != "sha256"}
+    checksum = hashlib.sha256(json.dumps(header, sort_keys=True).encode())
+    for name, weight in sorted(weights.items()):
+        checksum.update(f"\0{name}\0{weight.dtype}\0{tuple(weight.shape)}\0".encode())
+        checksum.update(weight.reshape(-1).view(torch.uint8).numpy().data)
+    return checksum.hexdigest()

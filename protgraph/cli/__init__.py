@@ -24,7 +24,7 @@ _HOME = {
     "check_output_folder": "protgraph.cli.output_path",
     "check_output_store": "protgraph.cli.output_path",
     # structure files and labels
-    "LabelFile": "protgraph.cli.label_options",
+    "LabelFile": "protgraph.cli.read_options",
     "SetValues": "protgraph.cli.model_argument",
     "chain_names": "protgraph.cli.read_options",
     "chains_option": "protgraph.cli.read_options",
@@ -42,8 +42,8 @@ _HOME = {
     "Structure": "protgraph.cli.structure_output",
     "StructureOutput": "protgraph.cli.structure_output",
     # files that fail, and interruptions
-    "end_interrupted": "protgraph.cli.interrupted",
-    "end_with_files_left": "protgraph.cli.interrupted",
+    "end_interrupted": "protgraph.cli.failures",
+    "end_with_files_left": "protgraph.cli.failures",
     "failures_of_errors": "protgraph.cli.failures",
     "report_failures": "protgraph.cli.failures",
     # commands

@@ -2,10 +2,13 @@
 from protgraph.cli.command_group import CommandGroup as CommandGroup
 from protgraph.cli.console import print_rows as print_rows, progress_bar as progress_bar, text_console as text_console
 from protgraph.cli.error_report import print_error as print_error, print_warning as print_warning
-from protgraph.cli.failures import failures_of_errors as failures_of_errors, report_failures as report_failures
+from protgraph.cli.failures import (
+    end_interrupted as end_interrupted,
+    end_with_files_left as end_with_files_left,
+    failures_of_errors as failures_of_errors,
+    report_failures as report_failures,
+)
 from protgraph.cli.featurize import parse_feature as parse_feature
-from protgraph.cli.interrupted import end_interrupted as end_interrupted, end_with_files_left as end_with_files_left
-from protgraph.cli.label_options import LabelFile as LabelFile
 from protgraph.cli.model_argument import (
     SetValues as SetValues,
     find_checkpoint as find_checkpoint,
@@ -21,6 +24,7 @@ from protgraph.cli.output_path import (
     check_output_store as check_output_store,
 )
 from protgraph.cli.read_options import (
+    LabelFile as LabelFile,
     chain_names as chain_names,
     chains_option as chains_option,
     print_reader_notes as print_reader_notes,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from protgraph.cli.command_group import CommandGroup
-from protgraph.cli.interrupted import end_interrupted
+from protgraph.cli.failures import end_interrupted
 from protgraph.cli.model_argument import SetValues
 from protgraph.cli.output_path import check_no_standard_output, check_output_folder
 from protgraph.errors import OptionError

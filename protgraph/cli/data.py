@@ -9,8 +9,7 @@ import typer
 
 from protgraph.cli.command_group import CommandGroup
 from protgraph.cli.console import print_rows
-from protgraph.cli.label_options import Kind, LabelColumns, LabelFile, UnknownTexts
-from protgraph.cli.read_options import reads_structures
+from protgraph.cli.read_options import Kind, LabelColumns, LabelFile, UnknownTexts, reads_structures
 
 if TYPE_CHECKING:
     from protgraph.data.datasets import Dataset, TaskCard

@@ -342,7 +342,7 @@ def _parts_of_network(network: ProteinModel) -> list[str]:
 def _checkpoint_facts(path: str) -> list[tuple[str, str]]:
     """Return labeled lines about a checkpoint file: content, digests, parts, and checkpoints that it started from."""
     from protgraph.checkpoint import load_checkpoint
-    from protgraph.checkpoint.checksum import weights_digest
+    from protgraph.checkpoint.checkpoint_header import weights_digest
 
     checkpoint = load_checkpoint(path)
     facts = [("", line) for line in repr(checkpoint).splitlines()]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
-from protgraph.cli.interrupted import end_with_files_left
+from protgraph.cli.failures import end_with_files_left
 from protgraph.cli.model_argument import model_names, path_of_model, trained_names
 from protgraph.cli.output_path import FAILURES_SUFFIX, WARNINGS_SUFFIX, Overwrite, check_different_outputs, check_output
 from protgraph.cli.read_options import reads_structures, with_standard_input

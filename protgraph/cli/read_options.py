@@ -1,4 +1,4 @@
-"""Options of reading structure files, the same for every command that reads them, and ``-`` for standard input."""
+"""Options of reading structure files and label tables, the same for every command, and ``-`` for standard input."""
 
 from __future__ import annotations
 
@@ -19,7 +19,18 @@ from protgraph.errors import OptionError
 if TYPE_CHECKING:
     from protgraph.structure import LossReport
 
-__all__ = ["chain_names", "chains_option", "print_reader_notes", "reads_structures", "with_standard_input"]
+__all__ = [
+    "Kind",
+    "LabelColumns",
+    "LabelFile",
+    "LeaveOutAbsent",
+    "UnknownTexts",
+    "chain_names",
+    "chains_option",
+    "print_reader_notes",
+    "reads_structures",
+    "with_standard_input",
+]
 
 
 def chains_option(text: str) -> Any:
@@ -187,3 +198,30 @@ def with_standard_input(files: Sequence[Path]) -> list[Path]:
     path = folder / f"stdin{suffix}"
     path.write_bytes(content)
     return [path if file == Path("-") else file for file in files]
+
+
+# --- label tables ----------------------------------------------------------------------------------------------------
+
+
+LabelFile = Annotated[
+    Path | None, typer.Option(help="Table of labels or splits: CSV, TSV, .xlsx (FILE.xlsx#SHEET) or Parquet.")
+]
+LabelColumns = Annotated[
+    list[str] | None,
+    typer.Option(help="Label column of the table; repeat for several numeric ones that form one task."),
+]
+Kind = Annotated[
+    str | None,
+    typer.Option(help="Kind of labels: classification, multilabel (binary) or regression; inferred if omitted."),
+]
+UnknownTexts = Annotated[
+    list[str] | None, typer.Option(help="Text that means an unknown label, besides blank cells; repeat for more.")
+]
+LeaveOutAbsent = Annotated[
+    bool,
+    typer.Option(
+        "--leave-out-absent",
+        help="Leave out labels of residues that are absent from a structure, e.g. unresolved. Labels of the whole "
+        "sequence need no option.",
+    ),
+]

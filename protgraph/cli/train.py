@@ -21,10 +21,9 @@ from protgraph.cli.dry_run import (
     print_dry_run,
 )
 from protgraph.cli.failures import failures_of_errors
-from protgraph.cli.label_options import Kind, LabelColumns, LabelFile, LeaveOutAbsent, UnknownTexts
 from protgraph.cli.model_argument import SetValues
 from protgraph.cli.output_path import FAILURES_SUFFIX, Overwrite, check_output
-from protgraph.cli.read_options import reads_structures
+from protgraph.cli.read_options import Kind, LabelColumns, LabelFile, LeaveOutAbsent, UnknownTexts, reads_structures
 from protgraph.cli.start_options import (
     Freeze,
     HeadOption,

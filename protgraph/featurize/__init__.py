@@ -19,11 +19,18 @@ from protgraph.featurize.base import (
     TensorFeaturizer,
 )
 from protgraph.featurize.frames import axes
-from protgraph.featurize.manifest import write_failures, write_manifest
 from protgraph.featurize.pipeline import iter_graphs
 from protgraph.featurize.plan import FeaturePlan, build_graph
 from protgraph.featurize.requests import dataset_requests, expand_sources, store_requests
-from protgraph.featurize.result import GraphResult, count_notes, model_notes, reader_notes, successes
+from protgraph.featurize.result import (
+    GraphResult,
+    count_notes,
+    model_notes,
+    reader_notes,
+    successes,
+    write_failures,
+    write_manifest,
+)
 from protgraph.featurize.steps import AllFeatures, GraphStep, ModelInputs, ProteinRequest
 
 __all__ = [

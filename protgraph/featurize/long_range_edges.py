@@ -11,8 +11,7 @@ from protgraph.data.graph.conformity import Conformity
 from protgraph.featurize.base import EdgeFeaturizer, EdgeList
 from protgraph.structure.neighbors import search as neighbors
 from protgraph.structure.neighbors.atom_distance import distant_knn
-from protgraph.structure.neighbors.delaunay import delaunay
-from protgraph.structure.neighbors.random_neighbors import random_neighbors
+from protgraph.structure.neighbors.long_range import delaunay, random_neighbors
 from protgraph.structure.residues.atoms import NodeAtoms
 from protgraph.structure.residues.residues import Residues
 from protgraph.structure.vectors import squared
@@ -58,7 +57,7 @@ class Delaunay(EdgeFeaturizer):
     References
     ----------
     Singh, Tropsha & Vaisman 1996, doi:10.1089/cmb.1996.3.213. See
-    :func:`protgraph.structure.neighbors.delaunay.delaunay` for degenerate point sets.
+    :func:`protgraph.structure.neighbors.long_range.delaunay` for degenerate point sets.
     """
 
     def __init__(self, *, cutoff: Annotated[float, Gt(0)] | None = None) -> None:
@@ -112,7 +111,7 @@ class RandomLongRange(EdgeFeaturizer):
 
     Notes
     -----
-    Directed. For the sampling see :func:`protgraph.structure.neighbors.random_neighbors.random_neighbors`.
+    Directed. For the sampling see :func:`protgraph.structure.neighbors.long_range.random_neighbors`.
 
     References
     ----------

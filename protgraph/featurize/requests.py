@@ -13,8 +13,7 @@ from protgraph.data.datasets.labels import Labels
 from protgraph.data.store.graph_store import GraphStore, open_store
 from protgraph.data.store.store_description import is_store
 from protgraph.errors import DatasetError, OptionError
-from protgraph.featurize.steps import ProteinRequest
-from protgraph.featurize.store_entry import StoreEntry
+from protgraph.featurize.steps import ProteinRequest, StoreEntry
 from protgraph.structure.io.read_options import ReadOptions
 from protgraph.structure.io.sources import expand_files
 from protgraph.structure.residues.residues import Residues

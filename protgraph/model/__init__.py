@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from protgraph.model.attention_maps import AttentionMap
 from protgraph.model.build import ProteinModel, as_model_spec, build_model
-from protgraph.model.compiled_layers import compile_layers, uncompile_layers, uncompiled_layers
-from protgraph.model.devices import find_device
+from protgraph.model.devices import compile_layers, find_device, uncompile_layers, uncompiled_layers
 from protgraph.model.nonfinite import nonfinite_error
 from protgraph.model.pretrained import PublishedWeights, pretrained
 from protgraph.model.settings import change_model, parse_settings, with_pocket

@@ -5,10 +5,9 @@ an engine (:func:`run_shards`), and puts the finished shards together. :func:`pr
 that are not files.
 """
 
-from protgraph.prepare.engines import engines, run_shards
 from protgraph.prepare.estimate import Estimate, estimate_store
 from protgraph.prepare.file_records import file_records, file_work
-from protgraph.prepare.shard_task import SHARD_RESIDUES, InputRecord, ShardTask, split_shards
+from protgraph.prepare.shard_task import SHARD_RESIDUES, InputRecord, ShardTask, engines, run_shards, split_shards
 from protgraph.prepare.shard_work import RecordWork, ShardResult, ShardWork
 from protgraph.prepare.store_builder import PreparedStore, prepare_records, prepare_store
 from protgraph.worker_process import WorkerDied

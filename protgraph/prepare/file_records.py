@@ -14,8 +14,7 @@ from protgraph.featurize.pipeline import graph_digest, iter_graphs
 from protgraph.featurize.plan import FeaturePlan
 from protgraph.featurize.requests import Source, request_units
 from protgraph.featurize.result import GraphResult
-from protgraph.featurize.steps import AllFeatures, ProteinRequest
-from protgraph.featurize.store_entry import StoreEntry
+from protgraph.featurize.steps import AllFeatures, ProteinRequest, StoreEntry
 from protgraph.file_io import file_sha256
 from protgraph.prepare.shard_task import InputRecord
 from protgraph.prepare.shard_work import RecordWork

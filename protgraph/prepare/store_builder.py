@@ -25,14 +25,13 @@ from protgraph.data.store.store_description import (
 )
 from protgraph.errors import DatasetError, FieldError, OptionError, list_first
 from protgraph.failure import Failure
-from protgraph.featurize.manifest import COLUMNS, write_manifest_rows
 from protgraph.featurize.pipeline import has_portable_features
 from protgraph.featurize.plan import FeaturePlan
 from protgraph.featurize.requests import Source
-from protgraph.featurize.store_entry import plan_digest
-from protgraph.prepare.engines import run_shards
+from protgraph.featurize.result import COLUMNS, write_manifest_rows
+from protgraph.featurize.steps import plan_digest
 from protgraph.prepare.file_records import file_records, file_work
-from protgraph.prepare.shard_task import SHARD_RESIDUES, InputRecord, ShardTask, split_shards
+from protgraph.prepare.shard_task import SHARD_RESIDUES, InputRecord, ShardTask, run_shards, split_shards
 from protgraph.prepare.shard_work import RecordWork, ShardResult, ShardWork
 from protgraph.prepare.store_folder import kept_parts, locked_store, place_store
 from protgraph.structure.io.read_options import ReadOptions

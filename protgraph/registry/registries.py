@@ -95,7 +95,7 @@ evaluators = Registry(kind="evaluator", group="protgraph.evaluators", type_=_EVA
 engines = Registry(kind="engine", group="protgraph.engines")
 """Name of an engine → function of tasks, a picklable function and a number of processes.
 
-It yields each task with its result, as :func:`protgraph.prepare.engines.run_local`. A task whose process died is
+It yields each task with its result, as :func:`protgraph.prepare.shard_task.run_local`. A task whose process died is
 repeated once; if it dies again, the result is a :class:`~protgraph.worker_process.WorkerDied`."""
 stores = Registry(kind="store", group="protgraph.stores")
 """Scheme of an address, e.g. "s3" → function from the address of a graph store to its ``StoreFiles``."""

@@ -15,8 +15,8 @@ import torch
 
 from protgraph.errors import ProtgraphError
 from protgraph.testing.component import Component
-from protgraph.testing.rigid_transforms import rotations
 from protgraph.testing.runner import ConformityError, MissingExtra, Runner
+from protgraph.testing.symmetry import rotations
 
 __all__ = [
     "COLUMNS",

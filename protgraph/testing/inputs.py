@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from protgraph.testing.rigid_transforms import RigidTransforms
+from protgraph.testing.symmetry import RigidTransforms
 
 __all__ = ["Inputs", "Permutation", "pair_permutation"]
 

@@ -18,8 +18,7 @@ from protgraph.process_memory import release_memory
 from protgraph.registry.component_fault import code_location
 from protgraph.testing.component import Component
 from protgraph.testing.inputs import Inputs, Permutation
-from protgraph.testing.rigid_transforms import RigidTransforms
-from protgraph.testing.symmetry import ComparisonError, relative_error
+from protgraph.testing.symmetry import ComparisonError, RigidTransforms, relative_error
 from protgraph.testing.wiring import Wiring
 
 __all__ = [

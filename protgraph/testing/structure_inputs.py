@@ -16,7 +16,7 @@ from protgraph.structure.residues.alphabet import ALPHABET
 from protgraph.structure.residues.atoms import nodes_of
 from protgraph.testing.inputs import Inputs, Permutation, pair_permutation
 from protgraph.testing.protein_fixtures import copy_residues, make_alignment
-from protgraph.testing.rigid_transforms import RigidTransforms
+from protgraph.testing.symmetry import RigidTransforms
 
 __all__ = ["StructureInputs"]
 

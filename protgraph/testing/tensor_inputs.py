@@ -14,7 +14,7 @@ from protgraph.data.graph.fields import NODES, FieldSpec, Level, edge_index_name
 from protgraph.data.graph.protein_graph import make_batch
 from protgraph.ops import Edges, Proteins
 from protgraph.testing.inputs import Inputs, Permutation, pair_permutation
-from protgraph.testing.rigid_transforms import RigidTransforms
+from protgraph.testing.symmetry import RigidTransforms
 
 __all__ = ["TensorInputs"]
 

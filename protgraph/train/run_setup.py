@@ -13,8 +13,7 @@ from torch import Tensor, nn
 
 from protgraph.checkpoint.adapters import add_adapters
 from protgraph.checkpoint.checkpoint_file import load_parent
-from protgraph.checkpoint.checkpoint_header import AdapterBase
-from protgraph.checkpoint.checksum import weights_digest
+from protgraph.checkpoint.checkpoint_header import AdapterBase, weights_digest
 from protgraph.checkpoint.starting_point import StartingPoint, load_starting_point
 from protgraph.data.datasets.dataset import Dataset
 from protgraph.data.graph.fields import FieldSpec
@@ -27,7 +26,7 @@ from protgraph.labels.loading import resolve_task
 from protgraph.labels.preparation import Prepared, prepare
 from protgraph.labels.split_checks import check_split_labels, describe_split_overlap, empty_split_error, with_failures
 from protgraph.model.build import ProteinModel, build_model
-from protgraph.model.compiled_layers import compile_layers, uncompiled_layers
+from protgraph.model.devices import compile_layers, uncompiled_layers
 from protgraph.model.frozen_parts import matches_part
 from protgraph.model.spec import ModelSpec
 from protgraph.model.summary import check_pattern

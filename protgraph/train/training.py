@@ -27,14 +27,13 @@ from protgraph.evaluation.evaluation import predict_split
 from protgraph.labels.loading import load_dataset
 from protgraph.labels.split_checks import with_failures
 from protgraph.model.build import ProteinModel
-from protgraph.model.compiled_layers import uncompile_layers
+from protgraph.model.devices import uncompile_layers
 from protgraph.model.spec import ModelSpec
 from protgraph.nn.lora import merge_low_rank_terms
 from protgraph.process_memory import peak_memory, reset_peak_memory
 from protgraph.task.metrics import compute_metrics, confusion_matrix
 from protgraph.task.task import Task
 from protgraph.train.config import FitConfig
-from protgraph.train.devices import check_strategy
 from protgraph.train.result import FitResult
 from protgraph.train.run_setup import RunSetup, set_up_run
 from protgraph.train.session import (
@@ -44,6 +43,7 @@ from protgraph.train.session import (
     quiet_lightning,
     reproducible,
 )
+from protgraph.train.trainer import check_strategy
 
 if TYPE_CHECKING:
     from lightning.pytorch.callbacks import Callback

@@ -7,7 +7,7 @@ import shutil
 import pytest
 
 from protgraph.checkpoint import load_checkpoint
-from protgraph.checkpoint.checksum import weights_digest
+from protgraph.checkpoint.checkpoint_header import weights_digest
 
 CHAINS = ("1crn", "2erl", "1d3z", "1ubq", "1fas")
 

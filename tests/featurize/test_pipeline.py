@@ -16,8 +16,8 @@ from protgraph import registry
 from protgraph.errors import OptionError, UnknownNameError
 from protgraph.featurize import Failure, FeaturePlan, ModelInputs, ProteinRequest, iter_graphs, pipeline, write_manifest
 from protgraph.featurize.base import StructureFeaturizer
-from protgraph.featurize.manifest import COLUMNS
 from protgraph.featurize.plan import build_graph
+from protgraph.featurize.result import COLUMNS
 from protgraph.registry.component import component
 from protgraph.structure import clean, load_structure
 

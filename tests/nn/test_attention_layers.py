@@ -17,7 +17,7 @@ from protgraph.errors import FieldError, OptionError, WiringError
 from protgraph.nn.dot_product_attention import DotProductAttention, pair_term
 from protgraph.nn.heads import Pool
 from protgraph.nn.layers.attention import Attention
-from protgraph.nn.layers.graph_transformer import GraphTransformer
+from protgraph.nn.layers.graph_attention import GraphTransformer
 from protgraph.nn.layers.transformer import PostNormBlock, PreNormBlock
 from protgraph.ops import Proteins
 from protgraph.structure.residues.alphabet import ALPHABET

@@ -8,8 +8,7 @@ from protgraph_plugins.esm.encoder import Encoder
 
 from protgraph.nn.attention_recorder import AttentionMixin, AttentionRecorder, EdgeWeights, PairWeights
 from protgraph.nn.dot_product_attention import DotProductAttention
-from protgraph.nn.layers.gat import GAT
-from protgraph.nn.layers.graph_transformer import GraphTransformer
+from protgraph.nn.layers.graph_attention import GAT, GraphTransformer
 from protgraph.nn.layers.transformer import PreNormBlock, Transformer
 from protgraph.ops import Proteins
 

@@ -14,7 +14,7 @@ from protgraph.nn.heads.edge import ContactHead, EdgeHead
 from protgraph.nn.heads.perceptron import GraphHead, NodeHead
 from protgraph.nn.layers.convolutions import GCN, GIN, SAGE
 from protgraph.nn.layers.embed import Constant, Embed
-from protgraph.nn.layers.gat import GAT
+from protgraph.nn.layers.graph_attention import GAT
 from protgraph.nn.layers.merge import GRU, Residual
 from protgraph.nn.layers.mpnn import MPNN
 from protgraph.nn.layers.pointwise import MLP, LayerNorm, Linear

@@ -12,8 +12,8 @@ from protgraph.structure.descriptors.backbone_geometry import backbone_dihedrals
 from protgraph.structure.residues.chain_breaks import linked_to_next
 from protgraph.testing.make_inputs import default_spec, make_inputs
 from protgraph.testing.protein_fixtures import copy_residues, degenerate_proteins, make_protein, proteins
-from protgraph.testing.rigid_transforms import reflections, rotations
 from protgraph.testing.structure_inputs import StructureInputs
+from protgraph.testing.symmetry import reflections, rotations
 
 NAMES = ("pos", "aatype", "edge_vec", "edge_dist", "orientation", "edges", "proteins")
 SPECS = {**{n: default_spec(n) for n in NAMES}, "h": FieldSpec("h", "node", "4x0e+2x1o")}

@@ -19,7 +19,7 @@ from protgraph.model import ModelSpec, build_model, standardized_inputs
 from protgraph.nn.layers.embed import Embed
 from protgraph.nn.standardize import Standardize
 from protgraph.registry.component import component
-from protgraph.testing.rigid_transforms import rotations
+from protgraph.testing.symmetry import rotations
 from protgraph.train import FitConfig, fit
 from protgraph.train.run_setup import _Statistics, standardize_inputs
 from tests.train.conftest import read

@@ -14,7 +14,7 @@ import protgraph as pg
 from protgraph import Target
 from protgraph.checkpoint import Checkpoint, load_checkpoint
 from protgraph.checkpoint.checkpoint_file import load_parent, save_checkpoint
-from protgraph.checkpoint.checksum import weights_digest
+from protgraph.checkpoint.checkpoint_header import weights_digest
 from protgraph.checkpoint.starting_point import StartingPoint, load_starting_point
 from protgraph.errors import CheckpointError, OptionError
 from protgraph.model import ModelSpec, build_model, freezable_parts

@@ -9,7 +9,7 @@ import numpy as np
 from biotite.structure import AtomArray, annotate_sse
 
 from protgraph.structure.descriptors.backbone_geometry import dihedral_angle
-from protgraph.structure.neighbors.compact_fragments import compact_fragments
+from protgraph.structure.neighbors.search import compact_fragments
 from protgraph.structure.residues.chain_breaks import chain_segments, linked_to_next
 from protgraph.structure.residues.residues import Residues
 from protgraph.structure.vectors import angle, unit

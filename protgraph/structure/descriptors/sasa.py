@@ -14,7 +14,7 @@ import numpy as np
 from biotite.structure import AtomArray, sasa
 
 from protgraph.structure.chemistry.vdw import vdw_radii
-from protgraph.structure.neighbors.compact_fragments import compact_fragments
+from protgraph.structure.neighbors.search import compact_fragments
 from protgraph.structure.residues.alphabet import ALPHABET
 from protgraph.structure.residues.residues import Residues
 

@@ -1,13 +1,12 @@
 """Neighbor search on positions and residues; edges run from source (row 0) to target (row 1)."""
 
 from protgraph.structure.neighbors.atom_distance import distant_knn, knn_by_atoms
-from protgraph.structure.neighbors.compact_fragments import compact_fragments
-from protgraph.structure.neighbors.delaunay import delaunay
-from protgraph.structure.neighbors.random_neighbors import random_neighbors
+from protgraph.structure.neighbors.long_range import delaunay, random_neighbors
 from protgraph.structure.neighbors.search import (
     argsort_edges,
     close_pairs,
     close_pairs_between,
+    compact_fragments,
     contact,
     knn,
     knn_between,

@@ -21,6 +21,8 @@ has no k-nearest search (biotite 1.6.0, 2026-11-22).
 from __future__ import annotations
 
 import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 from scipy.spatial import cKDTree
 
 from protgraph.structure.neighbors.all_pairs import nearest_of_points
@@ -30,6 +32,7 @@ __all__ = [
     "argsort_edges",
     "close_pairs",
     "close_pairs_between",
+    "compact_fragments",
     "contact",
     "knn",
     "knn_between",
@@ -266,3 +269,42 @@ def argsort_edges(pos: np.ndarray, edges: np.ndarray, source_pos: np.ndarray | N
     from_pos = pos if source_pos is None else np.asarray(source_pos, np.float64)
     square = squared(from_pos[source] - pos[target])
     return np.lexsort((source, square, target))
+
+
+# --- distant fragments -----------------------------------------------------------------------------------------------
+
+
+def compact_fragments(pos: np.ndarray, gap: float) -> np.ndarray:
+    """Move fragments that are more than ``gap`` apart side by side along x, ``gap`` apart.
+
+    With one atom at 10⁵ Å, a grid over the bounding box exceeds any memory. Here the box grows by the size of each
+    fragment. Distances within fragments do not change; those between fragments stay at or above ``gap``.
+
+    Parameters
+    ----------
+    pos : ndarray
+        ``(A, 3)`` positions, Å.
+    gap : float
+        Å; at least the longest distance of interest.
+
+    Returns
+    -------
+    ndarray
+        ``(A, 3)`` float64, Å, not negative.
+
+    Examples
+    --------
+    >>> compact_fragments(np.array([[0.0, 0, 0], [1, 0, 0], [9e4, 9e4, 9e4]]), gap=5.0).tolist()
+    [[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [6.0, 0.0, 0.0]]
+    """
+    pos = np.asarray(pos, np.float64)
+    pairs = cKDTree(pos).query_pairs(gap, output_type="ndarray").T
+    near = coo_array((np.ones(pairs.shape[1], bool), tuple(pairs)), shape=(len(pos), len(pos)))
+    count, fragment = connected_components(near, directed=False)
+    low, high = np.full((count, 3), np.inf), np.full((count, 3), -np.inf)
+    np.minimum.at(low, fragment, pos)
+    np.maximum.at(high, fragment, pos)
+    width = high[:, 0] - low[:, 0] + gap
+    shift = -low
+    shift[:, 0] += np.cumsum(width) - width
+    return pos + shift[fragment]

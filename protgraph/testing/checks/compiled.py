@@ -8,7 +8,6 @@ import torch
 from torch import Tensor, nn
 
 from protgraph.testing.fault_location import require_finite
-from protgraph.testing.rigid_transforms import rotations
 from protgraph.testing.runner import (
     EXACT,
     NotApplicable,
@@ -16,6 +15,7 @@ from protgraph.testing.runner import (
     difference,
     sum_of_outputs,
 )
+from protgraph.testing.symmetry import rotations
 from protgraph.testing.tensor_inputs import TensorInputs
 from protgraph.testing.wiring import Wiring
 

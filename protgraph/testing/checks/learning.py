@@ -12,7 +12,6 @@ import torch
 from torch import Tensor, nn
 
 from protgraph.testing.fault_location import require_finite
-from protgraph.testing.rigid_transforms import rotations
 from protgraph.testing.runner import (
     NotApplicable,
     Runner,
@@ -20,6 +19,7 @@ from protgraph.testing.runner import (
     release_modules,
     sum_of_outputs,
 )
+from protgraph.testing.symmetry import rotations
 from protgraph.testing.wiring import Wiring
 
 __all__ = ["degenerate", "every_parameter_learns", "float32", "seed", "state_dict"]

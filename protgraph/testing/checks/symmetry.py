@@ -6,13 +6,13 @@ import torch
 from torch import Tensor
 
 from protgraph.testing.inputs import Inputs
-from protgraph.testing.rigid_transforms import reflections, rotations
 from protgraph.testing.runner import (
     NotApplicable,
     Runner,
     difference,
     permute_outputs,
 )
+from protgraph.testing.symmetry import reflections, rotations
 from protgraph.testing.wiring import Wiring
 
 __all__ = [

@@ -17,9 +17,9 @@ from protgraph.task.losses import known_labels
 from protgraph.task.metrics import Metric
 from protgraph.task.task import Task
 from protgraph.testing.checks.metric_form import changed_tensors
-from protgraph.testing.rigid_transforms import rotations
 from protgraph.testing.runner import ConformityError, NotApplicable, Runner
 from protgraph.testing.structure_inputs import StructureInputs
+from protgraph.testing.symmetry import rotations
 from protgraph.testing.task_inputs import TaskInputs
 
 __all__ = ["derived_labels", "label_symmetry", "loss", "metrics", "task_builds"]

@@ -14,9 +14,9 @@ from torch import Tensor, nn
 from protgraph.registry import component_options
 from protgraph.registry.options import Option
 from protgraph.testing.inputs import Inputs
-from protgraph.testing.rigid_transforms import rotations
 from protgraph.testing.runner import EXACT, NotApplicable, Runner, difference
 from protgraph.testing.structure_inputs import StructureInputs
+from protgraph.testing.symmetry import rotations
 from protgraph.testing.wiring import Wiring
 
 __all__ = ["options", "training"]

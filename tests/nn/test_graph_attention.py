@@ -7,7 +7,7 @@ import torch
 from torch_geometric.nn import GATConv, GATv2Conv
 
 from protgraph.errors import OptionError
-from protgraph.nn.layers.gat import GAT
+from protgraph.nn.layers.graph_attention import GAT
 
 HEADS = 4
 
