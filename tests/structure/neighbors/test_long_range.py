@@ -1,4 +1,4 @@
-"""Delaunay pairs against scipy and the empty-sphere definition; random neighbors: pairs, probabilities, reproducibility."""
+"""Delaunay pairs against scipy and the empty-sphere definition; random neighbors: pairs, odds, reproducibility."""
 
 from __future__ import annotations
 
