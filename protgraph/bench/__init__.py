@@ -14,7 +14,7 @@ _HOME = {
     "ProgressBar": "protgraph.bench.progress",
     "RunDifference": "protgraph.bench.run_comparison",
     "Summary": "protgraph.bench.summaries",
-    "cluster_means": "protgraph.bench.protein_scores",
+    "cluster_means": "protgraph.bench.run_predictions",
     "compare_ranks": "protgraph.bench.paired_tests",
     "compare_runs": "protgraph.bench.run_comparison",
     "holm": "protgraph.bench.paired_tests",
@@ -25,7 +25,7 @@ _HOME = {
     "sign_permutation_tests": "protgraph.bench.paired_tests",
     "style_of": "protgraph.bench.figures",
     "summarize": "protgraph.bench.summaries",
-    "values_by_protein": "protgraph.bench.protein_scores",
+    "values_by_protein": "protgraph.bench.run_predictions",
     "write_report": "protgraph.bench.report",
 }
 

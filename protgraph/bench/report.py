@@ -19,7 +19,6 @@ import numpy as np
 
 from protgraph import registry
 from protgraph.argument_types import check_arguments
-from protgraph.bench.breakdown import break_down
 from protgraph.bench.figures import (
     FEW_ROWS,
     confusion_figure,
@@ -36,7 +35,7 @@ from protgraph.bench.published import reference_scores
 from protgraph.bench.rows import BenchRow
 from protgraph.bench.run_comparison import RUN_FILE
 from protgraph.bench.spec import BenchSpec
-from protgraph.bench.statistics import SplitStatistics, load_runs, split_statistics
+from protgraph.bench.statistics import SplitStatistics, break_down, load_runs, split_statistics
 from protgraph.bench.summaries import compare_with_baselines, summarize
 from protgraph.bench.tables import (
     breakdown_table,

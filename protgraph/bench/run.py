@@ -1,25 +1,57 @@
-"""Run a benchmark: models × tasks × seeds to rows, resuming a run that was stopped."""
+"""Run a benchmark: models × tasks × seeds to rows, resuming a run that was stopped; train or test one model."""
 
 from __future__ import annotations
 
 import json
 import os
 import pkgutil
-from collections.abc import Generator, Sequence
+import time
+import traceback
+from collections.abc import Callable, Collection, Generator, Sequence
 from contextlib import closing
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from protgraph import registry
 from protgraph.argument_types import check_arguments
 from protgraph.bench.job_plan import SESSION, plan_jobs
 from protgraph.bench.rows import BenchJob, BenchRow, append_row, finished_rows
+from protgraph.bench.run_predictions import describe_test_split, save_predictions
 from protgraph.bench.spec import BenchSpec
-from protgraph.bench.worker import TRAIN, perform, run_job
+from protgraph.errors import OptionError, ProtgraphError
+from protgraph.process_memory import release_memory
 from protgraph.worker_pool import WorkerPool
 from protgraph.worker_process import WorkerDied
 
-__all__ = ["BenchCallback", "run_bench", "run_in_workers"]
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from protgraph.checkpoint.checkpoint_file import Checkpoint
+    from protgraph.data.datasets.dataset import Dataset
+    from protgraph.model import ProteinModel
+    from protgraph.task.predictions import SplitPredictions
+    from protgraph.task.task import Task
+    from protgraph.train import FitResult
+
+__all__ = [
+    "BenchCallback",
+    "SampledRow",
+    "TRAIN",
+    "calibrated",
+    "evaluate_published",
+    "evaluate_trained",
+    "evaluated_by_sampling",
+    "perform",
+    "run_bench",
+    "run_in_workers",
+    "run_job",
+    "train_job",
+]
+
+#: Reference of the function that trains and tests one job.
+TRAIN = "protgraph.bench.run:train_job"
 
 #: glibc keeps freed memory for the next tensor instead of returning it to the system, which would clear it again.
 _MEMORY = {"MALLOC_MMAP_THRESHOLD_": str(1 << 30), "MALLOC_TRIM_THRESHOLD_": str(1 << 32)}
@@ -144,3 +176,204 @@ def run_in_workers(jobs: Sequence[BenchJob], train: str, *, workers: int, log: P
                 yield BenchRow.failed(job, f"the worker process {row.reason}; see {log}")
             else:  # as read from the file of rows later
                 yield BenchRow.from_dict(json.loads(row))
+
+
+# --- one job, in this process or in a worker process -----------------------------------------------------------------
+
+
+def train_job(job: BenchJob) -> BenchRow:
+    """Train, choose the best epoch on validation, and test it once; see :func:`protgraph.train.fit`.
+
+    A model with published weights and a trained model are not trained. A model with a decoder on a task of residue
+    types is evaluated by sampling sequences, with the function of the entry point ``decoder`` of
+    ``protgraph.evaluators``.
+    """
+    from protgraph.train import FitConfig, fit
+
+    if job.trained:
+        return evaluate_trained(job)
+    if job.graph.get("weights"):
+        return evaluate_published(job)
+    result = fit(job.graph, job.data(), job.task, config=FitConfig(**job.config, seed=job.seed))
+    row = replace(
+        BenchRow.of(job, result.task),
+        metrics=result.metrics,
+        parameters=result.parameters,
+        residues_per_second=result.residues_per_second,
+        seconds=result.seconds,
+        peak_memory_mib=result.peak_memory,
+        epochs=result.epochs,
+        best_epoch=result.best_epoch,
+        history=tuple(result.history),
+        confusion=_type_confusion(result),
+        failures=result.failures,
+        predictions=save_predictions(result.test_scores, job),
+        **(describe_test_split(result.test_scores["test"], result.task) if "test" in result.test_scores else {}),
+    )
+    if result.model.decoder is not None and result.task.decoder_inputs is not None:
+        row = replace(row, protein_scores=(), predictions={})  # of the logits, not of sampled sequences
+        sampled = evaluated_by_sampling(row, job.data(), result.model, without=("train",))
+        row = replace(sampled.row, seconds=row.seconds + sampled.seconds)
+    return row
+
+
+def _type_confusion(result: FitResult) -> dict[str, list[list[int]]]:
+    """Return the confusion counts of each split if the classes are residue types, else nothing."""
+    from protgraph.structure.residues.alphabet import ALPHABET, UNKNOWN
+
+    is_residue_type = result.task.target.names == tuple(ALPHABET[:UNKNOWN])
+    return {split: counts.tolist() for split, counts in result.confusion.items()} if is_residue_type else {}
+
+
+def perform(job: BenchJob, train: Callable[[BenchJob], BenchRow]) -> BenchRow:
+    """Run one job; any exception becomes a failed row."""
+    start = time.perf_counter()
+    try:
+        return train(job)
+    except ProtgraphError as e:
+        error = f"{type(e).__name__}: {e}"
+    except Exception as e:  # noqa: BLE001 -- a plugin's code may raise anything; the other jobs continue
+        traceback.print_exc()
+        place = traceback.extract_tb(e.__traceback__)[-1]
+        error = f"{type(e).__name__}: {e} ({place.filename}:{place.lineno})"
+    return BenchRow.failed(job, error, seconds=time.perf_counter() - start)
+
+
+def run_job(job: BenchJob, train: str) -> str:
+    """Run one job in a worker process and return its row as JSON; ``train`` is ``"module:function"``."""
+    row = perform(job, lambda j: pkgutil.resolve_name(train)(j))
+    release_memory()  # so that it does not count for the next job
+    return json.dumps(row.to_dict(), allow_nan=False)
+
+
+# --- models that were trained elsewhere: checkpoints and published weights -------------------------------------------
+
+
+def evaluate_trained(job: BenchJob) -> BenchRow:
+    """Evaluate a trained model on the validation split and on every tested split, with its own threshold.
+
+    Predictions are of the mean logits of its members, calibrated if the calibration keeps their order; see
+    :func:`calibrated`.
+    """
+    import torch
+
+    from protgraph.checkpoint.checkpoint_file import as_checkpoint
+    from protgraph.data.datasets.dataset_view import held_out
+    from protgraph.data.datasets.splits import cluster_proteins
+    from protgraph.evaluation.bootstrap import resample_test_split
+    from protgraph.evaluation.evaluation import predict_ensemble
+    from protgraph.labels.loading import resolve_task
+    from protgraph.labels.preparation import prepare
+    from protgraph.process_memory import peak_memory, reset_peak_memory
+    from protgraph.task.metrics import compute_metrics
+
+    start = time.perf_counter()
+    device = torch.device("cpu")
+    reset_peak_memory(device)
+    checkpoint, dataset = as_checkpoint(job.trained), job.data()
+    task = resolve_task(job.task, dataset)
+    _check_target(job, checkpoint, task)
+    prepared = prepare(held_out(dataset, task.name), task, checkpoint.model.plan, needs_train=False)
+    begin = time.perf_counter()
+    predictions = predict_ensemble(checkpoint.members, prepared.splits, task)
+    seconds = time.perf_counter() - begin
+    predictions = {split: calibrated(rows, checkpoint) for split, rows in predictions.items()}
+    monitor = next(metric for metric in task.metrics if metric.name == task.monitor)
+    scores = {}
+    for split, rows in predictions.items():
+        if split != "val":
+            names = prepared.splits[split].names
+            scores[split] = resample_test_split(rows, monitor, names, cluster_proteins(dataset, task.name, names))
+    test = scores.get("test")
+    return replace(
+        BenchRow.of(job, task),
+        metrics={split: compute_metrics(task.metrics, rows, task=task.name) for split, rows in predictions.items()},
+        parameters=sum(member.num_parameters for member in checkpoint.members),
+        residues_per_second=sum(store.num_residues for store in prepared.splits.values()) / max(seconds, 1e-9),
+        seconds=time.perf_counter() - start,
+        peak_memory_mib=peak_memory(device),
+        failures=prepared.failures,
+        predictions=save_predictions(scores, job),
+        **({} if test is None else describe_test_split(test, task)),
+    )
+
+
+class SampledRow(NamedTuple):
+    """Row of a model that was evaluated by sampling, the number of sampled residues, and the time that it took."""
+
+    row: BenchRow
+    residues: int
+    seconds: float
+
+
+def evaluate_published(job: BenchJob) -> BenchRow:
+    """Evaluate the published weights of a job's model on the test splits, without training."""
+    import torch
+
+    from protgraph.labels.loading import resolve_task
+    from protgraph.model import pretrained
+    from protgraph.process_memory import peak_memory, reset_peak_memory
+    from protgraph.structure import ALPHABET
+
+    start = time.perf_counter()
+    device = torch.device("cpu")
+    dataset = job.data()
+    task = resolve_task(job.task, dataset)
+    if task.target.level != "node" or task.target.names not in (tuple(ALPHABET), tuple(ALPHABET[:-1])):
+        raise OptionError(
+            f"model {job.model!r} has published weights for residue types; task {task.name!r} has another target. Use "
+            "a variant without weights, which is trained on the task."
+        )
+    reset_peak_memory(device)
+    model = pretrained(job.graph)
+    row = replace(BenchRow.of(job, task), parameters=model.num_parameters)
+    sampled = evaluated_by_sampling(row, dataset, model, without=("train", "val"))
+    return replace(
+        sampled.row,
+        residues_per_second=sampled.residues / sampled.seconds,
+        seconds=time.perf_counter() - start,
+        peak_memory_mib=peak_memory(device),
+    )
+
+
+def evaluated_by_sampling(
+    row: BenchRow, dataset: Dataset, model: ProteinModel, *, without: Collection[str]
+) -> SampledRow:
+    """Add the metrics and the confusion of sampled sequences to the row of a model with a decoder.
+
+    Proteins that cannot be read or featurized are added to the failures of the row. Splits in ``without`` are skipped.
+    """
+    evaluate = registry.evaluators.get("decoder")
+    start = time.perf_counter()
+    result = evaluate(model, dataset, row.task, without=without, seed=row.seed)
+    failures = tuple(dict.fromkeys([*row.failures, *result.failures]))
+    row = replace(row, metrics=result.metrics, confusion=result.confusion, failures=failures)
+    return SampledRow(row, result.residues, time.perf_counter() - start)
+
+
+def _check_target(job: BenchJob, checkpoint: Checkpoint, task: Task) -> None:
+    own, needed = checkpoint.model.target, task.target
+    if (own.level, own.kind, own.size) != (needed.level, needed.kind, needed.size):
+        raise OptionError(
+            f"trained model {job.model!r} predicts {own.kind} of size {own.size} per {own.level}; task {job.task!r} is "
+            f"{needed.kind} of size {needed.size} per {needed.level}. Remove it from this task in [trained]."
+        )
+
+
+def calibrated(rows: SplitPredictions, checkpoint: Checkpoint) -> SplitPredictions:
+    """Return predictions with calibrated logits, and the threshold of the checkpoint on the same scale.
+
+    Temperature and Platt scaling keep the order of predictions, so that metrics of ranks do not change. Isotonic
+    calibration makes ties, and is not applied.
+    """
+    rows, calibration = rows.with_threshold(checkpoint.threshold), checkpoint.calibration
+    if calibration is None or calibration.method == "isotonic":
+        return rows
+    threshold = None if rows.threshold is None else _scaled(rows.threshold, calibration.slope, calibration.offset)
+    return replace(rows, logits=_scaled(rows.logits, calibration.slope, calibration.offset), threshold=threshold)
+
+
+def _scaled(logits: Tensor, slope: list[float], offset: list[float]) -> Tensor:
+    """Return ``slope * logits + offset``, per column."""
+    z = logits.double()
+    return (z * z.new_tensor(slope) + z.new_tensor(offset or [0.0])).to(logits.dtype)

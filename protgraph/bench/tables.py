@@ -12,11 +12,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from protgraph.bench.breakdown import GroupScore
 from protgraph.bench.figures import TYPE_ORDER
-from protgraph.bench.protein_scores import resample_mean
 from protgraph.bench.published import PublishedScore
-from protgraph.bench.statistics import CALIBRATION_ERROR, ScoreEstimate, SplitStatistics
+from protgraph.bench.run_predictions import resample_mean
+from protgraph.bench.statistics import CALIBRATION_ERROR, GroupScore, ScoreEstimate, SplitStatistics
 from protgraph.bench.summaries import Spread, Summary, by_task
 from protgraph.evaluation.bootstrap import percentile_interval
 from protgraph.structure.residues.alphabet import ALPHABET

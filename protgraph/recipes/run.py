@@ -37,8 +37,7 @@ from protgraph.labels.evaluation_dataset import add_evaluations
 from protgraph.labels.loading import resolve_task
 from protgraph.labels.preparation import prepare
 from protgraph.model.build import ProteinModel, as_model_spec
-from protgraph.recipes.calls import find_calls
-from protgraph.recipes.card import card_page, comparisons_of, split_result, write_reliability_figure
+from protgraph.recipes.card import card_page, comparisons_of, find_calls, split_result, write_reliability_figure
 from protgraph.recipes.recipe import Recipe
 from protgraph.task.metrics import best_threshold
 from protgraph.task.predictions import SplitPredictions

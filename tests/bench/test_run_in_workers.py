@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import textwrap
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from protgraph.bench.rows import BenchJob, BenchRow
-from protgraph.bench.run import run_in_workers
-from protgraph.bench.worker import perform
+from protgraph.bench.rows import BenchJob, BenchRow, read_rows
+from protgraph.bench.run import perform, run_bench, run_in_workers
+from protgraph.bench.spec import BenchSpec
 
 TRAIN = """
     import os, signal, sys
@@ -100,3 +101,40 @@ def test_perform_returns_the_row_of_the_function() -> None:
     job = jobs("a")[0]
     row = perform(job, lambda j: BenchRow(j.key, j.model, j.task, j.dataset, j.seed, parameters=7))
     assert (row.parameters, row.error) == (7, "")
+
+
+@pytest.fixture
+def spec(tmp_path: Path) -> BenchSpec:
+    return BenchSpec(
+        name="try",
+        dataset="pdb_core",
+        tasks=("ligand_binding",),
+        models=("majority", "gcn"),
+        baselines=("majority",),
+        seeds=(3,),
+        fit={"epochs": 1},
+        jobs=1,
+        out=tmp_path / "runs",
+    )
+
+
+def numbers(row: BenchRow) -> BenchRow:
+    """Return the row without time and memory, which vary between runs."""
+    return replace(row, seconds=0.0, residues_per_second=0.0, peak_memory_mib=0.0)
+
+
+@pytest.mark.slow
+def test_rows_are_complete_and_repeat_exactly(spec: BenchSpec) -> None:
+    rows = run_bench(spec)
+    assert [row.error for row in rows] == ["", ""]
+    assert list(read_rows(spec.folder / "rows.jsonl").values()) == rows
+    for row in rows:
+        assert set(row.metrics) == {"val", "test"}
+        assert row.metrics["test"].keys() == row.modes.keys() == {"auprc", "auroc", "mcc"}
+        assert (row.epochs, row.best_epoch, len(row.history)) == (1, 1, 1)
+        assert row.history[0]["auprc"] == row.metrics["val"]["auprc"]
+        assert row.parameters > 0 and row.residues_per_second > 0 and row.seconds > 0
+        assert 100 < row.peak_memory_mib < 4000
+    assert rows[0].metrics["test"]["auroc"] == 0.5  # a constant prediction
+    again = run_bench(spec, overwrite=True)
+    assert list(map(numbers, again)) == list(map(numbers, rows))

@@ -9,10 +9,14 @@ import pytest
 import torch
 
 from protgraph import registry
-from protgraph.bench.breakdown import break_down
-from protgraph.bench.protein_scores import bin_probabilities, protein_values, resample_mean
-from protgraph.bench.run_predictions import RunPredictions, load_predictions
-from protgraph.bench.statistics import ModelRuns, split_statistics
+from protgraph.bench.run_predictions import (
+    RunPredictions,
+    bin_probabilities,
+    load_predictions,
+    protein_values,
+    resample_mean,
+)
+from protgraph.bench.statistics import ModelRuns, break_down, split_statistics
 from protgraph.data.datasets.splits import cluster_proteins
 from protgraph.errors import DatasetError
 from protgraph.evaluation.bootstrap import bootstrap_scores

@@ -12,8 +12,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import brier_score_loss
 from torchmetrics.functional.classification import binary_calibration_error, multiclass_calibration_error
 
-from protgraph.bench.protein_scores import bin_probabilities
-from protgraph.bench.run_predictions import RunPredictions
+from protgraph.bench.run_predictions import RunPredictions, bin_probabilities
 from protgraph.checkpoint import load_checkpoint
 from protgraph.data.datasets.labels import ResidueLabels
 from protgraph.data.datasets.target import Target

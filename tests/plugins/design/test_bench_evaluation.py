@@ -10,8 +10,8 @@ from protgraph_datasets.pdb_core import PdbCore
 
 import protgraph as pg
 from protgraph.bench.rows import BenchJob, BenchRow
+from protgraph.bench.run import evaluate_published, evaluated_by_sampling
 from protgraph.bench.spec import BenchSpec
-from protgraph.bench.trained_rows import evaluate_published, evaluated_by_sampling
 from protgraph.data.datasets.dataset import Example
 from protgraph.errors import OptionError
 from protgraph.labels.loading import resolve_task

@@ -63,7 +63,7 @@ def test_labels_and_links_are_those_of_the_own_dataset(tmp_path):
 def test_jobs_of_a_spec_train_on_the_other_dataset(tmp_path, monkeypatch):
     from protgraph.bench import BenchSpec
     from protgraph.bench.job_plan import plan_jobs
-    from protgraph.bench.worker import train_job
+    from protgraph.bench.run import train_job
 
     base = pg.load_dataset("pdb_core")
     tested = only_test(base, "ligand_binding")

@@ -13,10 +13,9 @@ import protgraph as pg
 from protgraph.bench.job_plan import plan_jobs
 from protgraph.bench.report import write_report
 from protgraph.bench.rows import append_row, read_rows
-from protgraph.bench.run import run_bench
+from protgraph.bench.run import calibrated, evaluate_trained, run_bench
 from protgraph.bench.run_predictions import load_predictions
 from protgraph.bench.spec import BenchSpec
-from protgraph.bench.trained_rows import calibrated, evaluate_trained
 from protgraph.checkpoint.checkpoint_file import save_checkpoint
 from protgraph.checkpoint.trained_model import WEIGHTS
 from protgraph.data.datasets.dataset_view import resplit
