@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import random
@@ -17,8 +18,8 @@ from typing import Any
 
 __all__ = [
     "GLOBAL_STATE",
+    "MODES",
     "RANDOM_STATES",
-    "TORCH_MODES",
     "describe_changes",
     "new_threads",
     "read_state",
@@ -89,13 +90,92 @@ def _module_hooks() -> int:
     return sum(len(hooks) for hooks in values.values() if isinstance(hooks, dict))
 
 
+def _flushes_denormal_numbers() -> bool:
+    import torch
+
+    return float(torch.tensor(1e-39) * 1) == 0.0
+
+
+def _set_flushes_denormal_numbers(is_on: bool) -> None:
+    import torch
+
+    torch.set_flush_denormal(is_on)
+
+
+def _uses_mkldnn() -> bool:
+    import torch
+
+    return torch.backends.mkldnn.enabled
+
+
+def _set_uses_mkldnn(is_on: bool) -> None:
+    import torch
+
+    torch.backends.mkldnn.enabled = is_on
+
+
+def _numpy_errors() -> dict[str, str]:
+    import numpy as np
+
+    return dict(np.geterr())
+
+
+def _set_numpy_errors(actions: dict[str, Any]) -> None:
+    import numpy as np
+
+    np.seterr(**actions)
+
+
+def _numpy_print_options() -> dict[str, Any]:
+    import numpy as np
+
+    return dict(np.get_printoptions())
+
+
+def _set_numpy_print_options(options: dict[str, Any]) -> None:
+    import numpy as np
+
+    np.set_printoptions(**options)
+
+
+def _set_garbage_collection(is_on: bool) -> None:
+    if is_on:
+        gc.enable()
+    else:
+        gc.disable()
+
+
+_FUNCTIONS = "functions of a library"
+#: Modules whose functions are not to be replaced.
+_LIBRARIES = ("torch", "torch.nn.functional", "torch.linalg", "numpy", "protgraph", "protgraph.ops", "protgraph.nn")
+
+
+def _functions_of_libraries() -> dict[str, Any]:
+    """Return each public function and class of the libraries that are imported, by name."""
+    functions = {}
+    for library in _LIBRARIES:
+        module = sys.modules.get(library)
+        for name, value in vars(module).items() if module is not None else ():
+            if callable(value) and not name.startswith("_"):
+                functions[f"{library}.{name}"] = value
+    return functions
+
+
+def _set_functions_of_libraries(functions: dict[str, Any]) -> None:
+    for path, function in functions.items():
+        library, _, name = path.rpartition(".")
+        if getattr(sys.modules[library], name) is not function:
+            setattr(sys.modules[library], name, function)
+
+
 def _root_logger() -> str:
     root = logging.getLogger()
     return f"level {logging.getLevelName(root.level)}, disabled below {logging.root.manager.disable}"
 
 
-#: Modes of torch, by description → (function that reads the value, function that sets it).
-TORCH_MODES: Mapping[str, _State] = {
+#: Modes of torch, numpy and Python, and the functions of libraries.
+#: Description → (function that reads the value, function that sets it).
+MODES: Mapping[str, _State] = {
     "the default dtype of torch": _torch("get_default_dtype", "set_default_dtype"),
     "the default device of torch": _torch("get_default_device", "set_default_device"),
     "the gradient mode of torch": _torch("is_grad_enabled", "set_grad_enabled"),
@@ -103,6 +183,12 @@ TORCH_MODES: Mapping[str, _State] = {
     "the number of threads of torch": _torch("get_num_threads", "set_num_threads"),
     "the deterministic mode of torch": _torch("are_deterministic_algorithms_enabled", "use_deterministic_algorithms"),
     "the matmul precision of torch": _torch("get_float32_matmul_precision", "set_float32_matmul_precision"),
+    "the flushing of denormal numbers in torch": (_flushes_denormal_numbers, _set_flushes_denormal_numbers),
+    "the use of MKL-DNN in torch": (_uses_mkldnn, _set_uses_mkldnn),
+    "the handling of floating-point errors in numpy": (_numpy_errors, _set_numpy_errors),
+    "the print options of numpy": (_numpy_print_options, _set_numpy_print_options),
+    "garbage collection": (gc.isenabled, _set_garbage_collection),
+    _FUNCTIONS: (_functions_of_libraries, _set_functions_of_libraries),
 }
 #: The same for random states.
 RANDOM_STATES: Mapping[str, _State] = {
@@ -112,7 +198,7 @@ RANDOM_STATES: Mapping[str, _State] = {
 }
 #: Description → function that reads the value.
 GLOBAL_STATE: Mapping[str, Callable[[], Any]] = {
-    **{name: read for name, (read, _) in {**TORCH_MODES, **RANDOM_STATES}.items()},
+    **{name: read for name, (read, _) in {**MODES, **RANDOM_STATES}.items()},
     "the working directory": os.getcwd,
     "signal handlers": _signal_handlers,
     "warning filters": _blanket_filters,
@@ -133,8 +219,8 @@ def read_state() -> dict[str, Any]:
 
 @contextmanager
 def restored_state() -> Iterator[None]:
-    """Restore the modes of torch and the random states after the block, where they differ."""
-    settings = {**TORCH_MODES, **RANDOM_STATES}
+    """Restore the modes of torch, numpy and Python and the random states after the block, where they differ."""
+    settings = {**MODES, **RANDOM_STATES}
     before = {name: read() for name, (read, _) in settings.items()}
     try:
         yield
@@ -146,7 +232,14 @@ def restored_state() -> Iterator[None]:
 
 def describe_changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
     """Return one text for each value that differs, e.g. "the gradient mode of torch: True → False"."""
-    return [f"{name}{_change(name, before[name], after[name])}" for name in before if before[name] != after[name]]
+    changes = []
+    for name in before:
+        values, other_values = before[name], after[name]
+        if name == _FUNCTIONS:  # those that were imported meanwhile are no change
+            other_values = {path: other_values.get(path, function) for path, function in values.items()}
+        if values != other_values:
+            changes.append(f"{name}{_change(name, values, other_values)}")
+    return changes
 
 
 def _change(name: str, before: Any, after: Any) -> str:

@@ -238,6 +238,7 @@ class ScanAttention(GraphLayer):
         super().__init__(fields)
         width = self.scalar_width("h")
         self.sharpness = nn.Linear(width, 1)
+        nn.init.ones_(self.sharpness.bias)  # above 0, where ReLU has a gradient
         self.itself = nn.Linear(width, 1)
         self.other = nn.Linear(width, 1, bias=False)
         self.output = nn.Linear(width, dim)

@@ -138,7 +138,7 @@ class OutputOnTheCpu(HonestScalars):
         self.declare(update="8x0e")
 
     def forward(self, f):
-        return {**super().forward(f), "update": torch.ones(len(f["h"]), 8, dtype=f["h"].dtype)}
+        return {**super().forward(f), "update": torch.arange(1, 9, dtype=f["h"].dtype).expand(len(f["h"]), 8)}
 
 
 @twin("device")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import torch
-from honest_twins import HonestLayer, HonestScalars, twin  # test_broken_twins adds this folder to the path
+from honest_twins import HonestHead, HonestLayer, HonestScalars, twin  # test_broken_twins adds this folder to the path
 
 import protgraph as pg
 
@@ -51,7 +51,7 @@ class HardlyMovesWithAField(HonestScalars):
         return {"h": super().forward(f)["h"] + 1e-10 * f["edges"].sum(f["edge_attr"]).sum(1, keepdim=True)}
 
 
-@twin("non_trivial")
+@twin("non_trivial", first="inputs_unchanged")
 class RemembersItsFirstAnswer(HonestScalars):
     def forward(self, f):
         if getattr(self, "answer", None) is None or len(self.answer) != len(f["h"]):
@@ -138,3 +138,18 @@ class CannotBeBuilt(HonestScalars):
     def __init__(self, fields, *, dim: int = 8):
         super().__init__(fields, dim=dim)
         raise ValueError("nothing suits")
+
+
+@twin("non_trivial")
+class ReadsHalfOfTheChannels(HonestScalars):
+    def forward(self, f):
+        h = f["h"].clone()
+        h[:, h.shape[1] // 2 :] = 0
+        return super().forward({**f, "h": h})
+
+
+@twin("non_trivial")
+class WithoutTheFirstChannel(HonestHead):
+    def forward(self, f):
+        h = torch.cat([torch.zeros_like(f["h"][:, :1]), f["h"][:, 1:]], 1)
+        return super().forward({**f, "h": h})

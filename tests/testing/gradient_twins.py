@@ -148,3 +148,21 @@ class HeadWithReversedGradient(HonestHead):
 class HeadThatDetachesHalf(HonestHead):
     def forward(self, f):
         return {"logits": self.linear((f["h"] + f["h"].detach()) / 2)}
+
+
+@twin("gradients")
+class GradientClippedWhereItIsLarge(HonestScalars):
+    def forward(self, f):
+        h = super().forward(f)["h"]
+        if h.requires_grad:
+            h.register_hook(lambda gradient: gradient.clamp(-10, 10))
+        return {"h": h}
+
+
+@twin("gradients")
+class HalfTheGradientInFloat32(HonestScalars):
+    def forward(self, f):
+        h = super().forward(f)["h"]
+        if h.dtype == torch.float32:
+            h = h.detach() + 0.5 * (h - h.detach())
+        return {"h": h}

@@ -126,3 +126,17 @@ class Float16InFloat32(HonestScalars):
     def forward(self, f):
         h = super().forward(f)["h"]
         return {"h": h.half().float() if h.dtype == torch.float32 else h}
+
+
+@twin("every_parameter_learns")
+class EqualInitialWeights(HonestScalars):
+    def __init__(self, fields, *, dim: int = 8):
+        super().__init__(fields, dim=dim)
+        for p in self.parameters():
+            nn.init.constant_(p, 0.1)
+
+
+@twin("state_dict")
+class LoadsNoWeights(HonestScalars):
+    def load_state_dict(self, *arguments, **options):
+        return None

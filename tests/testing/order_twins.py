@@ -172,3 +172,18 @@ class MixesProteinsInTraining(HonestScalars):
     def forward(self, f):
         h = super().forward(f)["h"]
         return {"h": h + 0.1 * h.roll(1, 0) if self.training else h}
+
+
+@twin("batch_equals_singles")
+class TwiceAsLargeFromSixProteinsOn(HonestScalars):
+    reads = ("h", "edges", "proteins")
+
+    def forward(self, f):
+        return {"h": super().forward(f)["h"] * (2 if len(f["proteins"].sizes) >= 6 else 1)}
+
+
+@twin("batch_equals_singles")
+class OtherKernelFrom512Nodes(HonestScalars):
+    def forward(self, f):
+        h = super().forward(f)["h"]
+        return {"h": h.half().to(h) if len(h) >= 512 else h}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 import threading
@@ -50,7 +51,7 @@ class SwitchesToTraining(HonestScalars):
         return super().forward(f)
 
 
-@twin("global_state")
+@twin("global_state", first="inputs_unchanged")
 class SwitchesGradientsOff(HonestScalars):
     def forward(self, f):
         torch.set_grad_enabled(False)
@@ -258,3 +259,51 @@ class HashOfTheTypes(HonestMeasure):
     def __call__(self, residues):
         numbers = np.array([hash(name) % 97 for name in residues.res_name])
         return {"twin_scalar": super().__call__(residues)["twin_scalar"] * (1 + numbers[:, None])}
+
+
+@twin("inputs_unchanged")
+class KeepsItsInput(HonestScalars):
+    def forward(self, f):
+        self.last = f["h"]
+        return super().forward(f)
+
+
+@twin("inputs_unchanged")
+class KeepsItsOutput(HonestScalars):
+    def forward(self, f):
+        self.last = super().forward(f)["h"]
+        return {"h": self.last}
+
+
+@twin("other_process")
+class RightOnlyWhileItIsTested(HonestScalars):
+    def forward(self, f):
+        return {"h": super().forward(f)["h"] * (1 if "protgraph.testing" in sys.modules else 2)}
+
+
+@twin("global_state", first="reads_writes")
+class ReplacesAFunctionOfTorch(HonestScalars):
+    def forward(self, f):
+        torch.nn.functional.relu6 = torch.tanh
+        return super().forward(f)
+
+
+@twin("global_state", first="reads_writes")
+class SwitchesGarbageCollectionOff(HonestScalars):
+    def forward(self, f):
+        gc.disable()
+        return super().forward(f)
+
+
+@twin("global_state", first="reads_writes")
+class SilencesFloatingPointErrors(HonestScalars):
+    def forward(self, f):
+        np.seterr(all="ignore")
+        return super().forward(f)
+
+
+@twin("global_state", first="reads_writes")
+class FlushesDenormalNumbers(HonestScalars):
+    def forward(self, f):
+        torch.set_flush_denormal(True)
+        return super().forward(f)

@@ -13,7 +13,7 @@ from torch import nn
 
 import protgraph as pg
 from protgraph.errors import OptionError, UnknownNameError, WiringError
-from protgraph.process_state import TORCH_MODES
+from protgraph.process_state import MODES
 from protgraph.testing import CHECKS, Conformity, check_component, find_components, release_modules
 from protgraph.testing import runner as runner_module
 from protgraph.testing.make_inputs import default_spec, make_inputs
@@ -195,10 +195,10 @@ class SuiteAnomalies(SuiteLinear):
 
 @pytest.mark.parametrize("check", ["reads_writes", "rotation", "every_parameter_learns"])
 def test_what_a_component_changes_is_restored_after_each_check(check):
-    before = {name: read() for name, (read, _) in TORCH_MODES.items()}
+    before = {name: read() for name, (read, _) in MODES.items()}
     (component,) = find_components(SuiteAnomalies)
     run_check(next(c for c in CHECKS if c.name == check), Runner(component))
-    assert {name: read() for name, (read, _) in TORCH_MODES.items()} == before
+    assert {name: read() for name, (read, _) in MODES.items()} == before
 
 
 class SuiteEdgeCount(pg.StructureFeaturizer):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 from honest_twins import HonestHead, HonestLayer, HonestScalars, twin  # test_broken_twins adds this folder to the path
+from torch import nn
 from torch.nn import functional
 
 
@@ -114,3 +115,26 @@ class AnotherFunctionWithGradients(HonestScalars):
     def forward(self, f):
         h = super().forward(f)["h"]
         return {"h": 1.1 * h if torch.is_grad_enabled() else h}
+
+
+@twin("training")
+class TrainDoesNothing(HonestScalars):
+    def train(self, mode=True):
+        return self
+
+
+@twin("training")
+class DropoutStaysOff(HonestScalars):
+    """The part with dropout is evaluated only."""
+
+    def __init__(self, fields, *, dim: int = 8):
+        super().__init__(fields, dim=dim)
+        self.dropout = nn.Dropout(0.1)
+
+    def train(self, mode=True):
+        super().train(mode)
+        self.dropout.eval()
+        return self
+
+    def forward(self, f):
+        return {"h": self.dropout(super().forward(f)["h"])}

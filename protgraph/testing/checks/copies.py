@@ -12,11 +12,10 @@ from functools import cache
 import torch
 from torch import Tensor, nn
 
-from protgraph.registry.provider import import_listed
 from protgraph.testing.fault_location import require_finite
 from protgraph.testing.runner import NotApplicable, Runner, difference, sum_of_outputs
 from protgraph.testing.wiring import Wiring
-from protgraph.worker_process import WorkerDied, WorkerProcess, WorkerRaised
+from protgraph.worker_process import WorkerDied, WorkerProcess, WorkerRaised, run_pickled_module
 
 __all__ = ["autocast", "copies", "other_process"]
 
@@ -48,7 +47,7 @@ def copies(runner: Runner) -> None:
 
 
 def other_process(runner: Runner) -> None:
-    """Check that another process, in which Python's hashes of texts differ, computes the same."""
+    """Check that another process, in which Python's hashes differ and no layer sees the suite, computes the same."""
     for wiring in runner.wirings:
         if runner.is_large(wiring):
             raise NotApplicable("its parameters take more than 100 MB; its layers are checked alone")
@@ -58,7 +57,8 @@ def other_process(runner: Runner) -> None:
             raise NotApplicable(_NO_HOME)
         argument = wiring.inputs.argument("cpu", runner.dtype)
         with runner.errors_as_failures(f"it cannot be sent to another process{wiring.suffix}"):
-            answer = _worker().run(pickle.dumps((module, argument)), time_limit=_PATIENCE)
+            worker = _worker(runner.component.kind == "featurizer")
+            answer = worker.run(pickle.dumps((module, argument)), time_limit=_PATIENCE)
             if isinstance(answer, WorkerRaised):
                 if isinstance(answer.error, ModuleNotFoundError) and answer.error.name == home.__module__:
                     raise NotApplicable(_NO_HOME)
@@ -72,20 +72,14 @@ def other_process(runner: Runner) -> None:
 
 
 @cache
-def _worker() -> WorkerProcess:
-    """Return the process that computes the outputs of all components; it ends with this one."""
-    worker = WorkerProcess(_outputs)
+def _worker(_imports_suite: bool) -> WorkerProcess:
+    """Return the process that computes the outputs of all components; it ends with this one.
+
+    Featurizers are wrapped in modules of the suite, and have a process of their own.
+    """
+    worker = WorkerProcess(run_pickled_module)
     atexit.register(worker.close)
     return worker
-
-
-def _outputs(message: bytes) -> dict[str, Tensor]:
-    """Return the outputs of a pickled module for a pickled argument, in the process of the caller."""
-    import_listed()
-    module, argument = pickle.loads(message)
-    with torch.no_grad():
-        out = module(argument)
-    return {name: x.to(torch.float64) if x.is_floating_point() else x for name, x in out.items()}
 
 
 def _class_of(module: nn.Module) -> type:

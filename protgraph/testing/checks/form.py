@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import inspect
+import weakref
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -20,7 +22,7 @@ from protgraph.testing.fault_location import line_of_change, require_finite
 from protgraph.testing.featurizer_wiring import StructureModule
 from protgraph.testing.inputs import Inputs
 from protgraph.testing.model_wiring import unused_featurizers
-from protgraph.testing.runner import ConformityError, NotApplicable, Runner, difference
+from protgraph.testing.runner import ConformityError, NotApplicable, Runner, difference, sum_of_outputs
 from protgraph.testing.structure_inputs import StructureInputs
 from protgraph.testing.tensor_inputs import TensorInputs
 from protgraph.testing.wiring import Wiring
@@ -184,7 +186,7 @@ class _RecordingFields(dict):
 
 
 def inputs_unchanged(runner: Runner) -> None:
-    """Check that it does not modify its inputs."""
+    """Check that it does not modify its inputs, and keeps none of them in memory after a call."""
     for wiring in runner.wirings:
         argument = wiring.inputs.argument(runner.device, runner.dtype)
         module = runner.module(wiring)
@@ -201,6 +203,23 @@ def inputs_unchanged(runner: Runner) -> None:
                 raise _changed(runner, wiring, f"it changes its input {name!r} in place")
         if len(before) != len(after):
             raise runner.failure("it removes inputs")
+        _require_nothing_kept(runner, wiring, module)
+
+
+def _require_nothing_kept(runner: Runner, wiring: Wiring, module: nn.Module) -> None:
+    """Require that the inputs and outputs of a call are freed with the last reference of the caller."""
+    argument = wiring.inputs.argument(runner.device, runner.dtype)
+    if not isinstance(argument, dict):  # NumPy arrays of a structure, or a batch of PyG
+        return
+    numbers = {name: x for name, x in argument.items() if torch.is_tensor(x) and x.is_floating_point()}
+    watched = [(f"its input {name!r}", weakref.ref(x)) for name, x in numbers.items()]
+    out = module(argument)
+    watched += [(f"its output {name!r}", weakref.ref(x)) for name, x in out.items()]
+    del argument, numbers, out
+    gc.collect()
+    kept = [name for name, reference in watched if reference() is not None]
+    if kept:
+        raise runner.failure(f"it keeps {kept[0]} in memory after the call{wiring.suffix}. Keep no tensor of a call.")
 
 
 def _changed(runner: Runner, wiring: Wiring, problem: str) -> ConformityError:
@@ -285,7 +304,7 @@ def finite(runner: Runner) -> None:
 
 
 def non_trivial(runner: Runner) -> float | None:
-    """Check that no irrep of an output is close to 0, and that the output depends on every field read."""
+    """Check that no irrep of an output is close to 0, and that the output depends on every field and channel read."""
     changes = []
     for wiring in runner.wirings:
         usual = runner.run(wiring)
@@ -299,17 +318,51 @@ def non_trivial(runner: Runner) -> float | None:
             changes.append(change)
             if not change >= _CHANGE:
                 raise runner.failure(f"its output does not depend on {read!r} (change {change:.0e}){wiring.suffix}")
+        _require_every_channel(runner, wiring)
     return min(changes, default=None)
+
+
+def _require_every_channel(runner: Runner, wiring: Wiring) -> None:
+    """Require that every channel of the features of other layers has a gradient in some row.
+
+    An irrep without any path to the outputs, e.g. pseudoscalars of a layer of vectors, may have none.
+    """
+    if wiring.tensors is None or not wiring.tensors.features:
+        return
+    module = runner.private_module(wiring)
+    argument = wiring.tensors.argument(runner.device, runner.dtype)
+    leaves = {name: argument[name].requires_grad_() for name in wiring.tensors.features}
+    total = sum_of_outputs(module(argument))
+    if total is None:
+        return
+    gradients = torch.autograd.grad(total, list(leaves.values()), allow_unused=True)
+    for name, gradient in zip(leaves, gradients, strict=True):
+        if gradient is None or not gradient.any():  # an input that need not count in these tensors
+            continue
+        has_gradient = (gradient != 0).flatten(1).any(0)
+        for block in _blocks(wiring.tensors.specs[name], len(has_gradient)):
+            of_block = has_gradient[block]
+            if of_block.any() and not of_block.all():
+                first = block.start + int((~of_block).nonzero()[0])
+                raise runner.failure(
+                    f"its output does not depend on column {first} of {name!r} ({int((~of_block).sum())} of "
+                    f"{len(of_block)} channels of its kind have no effect){wiring.suffix}"
+                )
 
 
 def _has_empty_block(value: Tensor, spec: FieldSpec) -> bool:
     """Return True if an irrep of an output is close to 0 for all rows; positions and indices have none."""
+    flat = value.double().view(len(value), -1)  # a category has no second dimension
+    blocks = [] if spec.irreps == "point" else _blocks(spec, flat.size(1))
+    return any(bool(flat[:, block].abs().max() < _MAGNITUDE) for block in blocks)
+
+
+def _blocks(spec: FieldSpec, width: int) -> list[slice]:
+    """Return the columns of each irrep of a field; all columns if it states none."""
     irreps = None if spec.irreps == "point" else spec.o3
     if irreps is None:
-        return False
-    flat = value.double().view(len(value), -1)  # a category has no second dimension
-    blocks = [flat[:, block] for block in irreps.slices() if block.start != block.stop]
-    return any(bool(block.abs().max() < _MAGNITUDE) for block in blocks)
+        return [slice(0, width)]
+    return [block for block in irreps.slices() if block.start != block.stop]
 
 
 def _variations(wiring: Wiring) -> dict[str, Inputs]:

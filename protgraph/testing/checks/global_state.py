@@ -15,8 +15,8 @@ from torch import nn
 
 from protgraph.featurize import EdgeFeaturizer
 from protgraph.process_state import (
+    MODES,
     RANDOM_STATES,
-    TORCH_MODES,
     describe_changes,
     new_threads,
     read_state,
@@ -64,9 +64,9 @@ def _check_mode(runner: Runner, wiring: Wiring, module: nn.Module, *, is_trainin
         start, end = _streams_around(runner, wiring, module, 101)
         _, other_end = _streams_around(runner, wiring, module, 202)
         after = _modes(module)
-    for name in before:
-        if before[name] != after[name]:
-            raise runner.failure(f"it changes {name} {when}")
+    changes = describe_changes(before, after)
+    if changes:
+        raise runner.failure(f"it changes {changes[0]} {when}")
     drawn = [name for name in RANDOM_STATES if start[name] != end[name]]
     if drawn and not is_training:
         raise runner.failure(f"it uses or seeds {drawn[0]} {when}. Use a generator of its own with a fixed seed.")
@@ -103,8 +103,8 @@ def _call(runner: Runner, wiring: Wiring, module: nn.Module) -> None:
 
 
 def _modes(module: nn.Module) -> dict[str, Any]:
-    modes = {name: read() for name, (read, _) in TORCH_MODES.items()}
-    return {"the training mode of a module": [m.training for m in module.modules()], **modes}
+    modes = {name: read() for name, (read, _) in MODES.items()}
+    return {"the training mode of a module": tuple(m.training for m in module.modules()), **modes}
 
 
 def neighbor_order(runner: Runner) -> None:

@@ -21,12 +21,17 @@ _STEPS = (1e-5, 1e-6, 1e-7)
 _LIMIT = 1e-6
 #: Share of the outputs' size below which a derivative is rounding error.
 _FLOOR = 1e-3
+#: Factor on the gradient of the output that the gradients of inputs and parameters must have, too.
+_LARGE = 1e6
+#: Largest distance of gradients in float32 and float64, relative to their length: kinks may lie between both values.
+_SINGLE = 0.05
 
 
 def gradients(runner: Runner) -> float:
     """Check the gradients of inputs and parameters against central differences in float64.
 
-    A difference in the values of float64 also shows a part that is computed in float32, float16 or bfloat16.
+    A difference in the values of float64 also shows a part that is computed in float32, float16 or bfloat16. Two more
+    backward passes find gradients that are clipped where they are large, and others in float32 than in float64.
     """
     worst = None
     for wiring in runner.wirings:
@@ -37,6 +42,8 @@ def gradients(runner: Runner) -> float:
         error = _largest_error(runner, wiring)
         if error is not None:
             worst = error if worst is None else max(worst, error)
+            _require_no_clipping(runner, wiring)
+            _require_same_in_float32(runner, wiring)
     if worst is None:
         raise NotApplicable("no output has a gradient")
     return worst
@@ -64,6 +71,46 @@ def _largest_error(runner: Runner, wiring: Wiring) -> float | None:
         error = _error_along_parameters(runner, module, inputs, parameters, of_parameters, floor=floor)
         errors["gradient of the parameters"] = error
     return max(runner.at_most(error, wiring, change, limit=_LIMIT) for change, error in errors.items())
+
+
+def _require_no_clipping(runner: Runner, wiring: Wiring) -> None:
+    """Require that a large gradient of the output gives gradients that are larger by the same factor."""
+    usual = _all_gradients(runner, wiring, torch.float64)
+    large = _all_gradients(runner, wiring, torch.float64, factor=_LARGE)
+    for name, gradient in usual.items():
+        error = _distance(large[name] / _LARGE, gradient)
+        change = f"the gradient of {name!r} for an output's gradient of {_LARGE:.0e}"
+        runner.at_most(error, wiring, change, limit=_LIMIT)
+
+
+def _require_same_in_float32(runner: Runner, wiring: Wiring) -> None:
+    exact = _all_gradients(runner, wiring, torch.float64)
+    single = _all_gradients(runner, wiring, torch.float32)
+    for name, gradient in exact.items():
+        error = _distance(single[name].double(), gradient)
+        runner.at_most(error, wiring, f"the gradient of {name!r} in float32", limit=_SINGLE)
+
+
+def _all_gradients(runner: Runner, wiring: Wiring, dtype: torch.dtype, *, factor: float = 1.0) -> dict[str, Tensor]:
+    """Return the gradients of inputs and parameters that are not 0, by name."""
+    module = runner.private_module(wiring, dtype=dtype)
+    inputs = wiring.tensors
+    assert inputs is not None
+    argument = inputs.argument(runner.device, dtype)
+    sources = {**_leaves(argument), **{n: p for n, p in module.named_parameters() if p.requires_grad and p.numel()}}
+    total = _weighted_total(module(argument))
+    if total is None or not total.requires_grad:
+        return {}
+    (factor * total).backward()
+    gradients_by_name = {name: x.grad for name, x in sources.items() if x.grad is not None}
+    for x in sources.values():
+        x.grad = None
+    return gradients_by_name
+
+
+def _distance(got: Tensor, expected: Tensor) -> float:
+    """Return the length of the difference, relative to the expected length."""
+    return float((got - expected).norm() / expected.norm().clamp(min=1e-12))
 
 
 def _exact_gradients(out: Mapping[str, Tensor], wrt: list[Tensor]) -> tuple[Tensor | None, ...] | None:

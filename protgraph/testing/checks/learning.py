@@ -26,17 +26,20 @@ __all__ = ["degenerate", "every_parameter_learns", "float32", "seed", "state_dic
 
 #: A gradient this much smaller than the largest one is rounding error of float64.
 _NO_GRADIENT = 1e-13
+#: Relative difference of channels that are equal but for rounding.
+_EQUAL = 1e-9
 #: Numbers that can look random by accident, e.g. a few slopes.
 _FEW = 6
 
 
 def every_parameter_learns(runner: Runner) -> None:
-    """Check that every parameter is trained and gets a gradient."""
+    """Check that every parameter is trained and gets a gradient, and that no two channels start equal."""
     has_parameters = False
     for wiring in runner.wirings:
         module = runner.private_module(wiring)
         if runner.component.kind != "model":  # which may freeze published weights by an option of a layer
             _require_no_frozen(runner, wiring, module)
+            _require_different_channels(runner, wiring)
         parameters = {name: p for name, p in module.named_parameters() if p.requires_grad}
         if not parameters:
             continue
@@ -66,6 +69,24 @@ def _require_no_frozen(runner: Runner, wiring: Wiring, module: nn.Module) -> Non
             raise runner.failure(
                 f"parameter {name!r} is frozen{wiring.suffix}. Use a buffer for numbers that are not trained; "
                 "'train --freeze' is for users."
+            )
+
+
+def _require_different_channels(runner: Runner, wiring: Wiring) -> None:
+    """Require that the scalar channels of an output are not all equal with the initial weights; they would stay so."""
+    module = wiring.sample().to(runner.device, runner.dtype).eval()
+    if not any(p.requires_grad for p in module.parameters()):
+        return
+    out = wiring.run(module, device=runner.device, dtype=runner.dtype)
+    for name, spec in wiring.outputs(module).items():
+        if not spec.is_scalar or not out[name].is_floating_point() or out[name].dim() < 2 or out[name].size(-1) < 2:
+            continue
+        values = out[name].flatten(0, -2)  # (rows, channels)
+        largest = values.abs().max()
+        if len(values) > 1 and largest > 0 and (values - values[:, :1]).abs().max() < _EQUAL * largest:
+            raise runner.failure(
+                f"all channels of {name!r} are equal with its initial weights{wiring.suffix}, so that their gradients "
+                "are equal, too. Draw weights at random."
             )
 
 

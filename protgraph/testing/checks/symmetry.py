@@ -86,9 +86,10 @@ def edge_order(runner: Runner) -> float:
 
 
 def batch_equals_singles(runner: Runner) -> float:
-    """Check that the outputs of a batch equal those of its proteins one by one."""
+    """Check that the outputs of a batch equal those of its proteins one by one, also of 32 copies of all proteins."""
     worst = 0.0
     for wiring in runner.wirings:
+        worst = max(worst, _error_of_copies(runner, wiring))
         singles = [runner.run(wiring, wiring.inputs.single(b)) for b in range(len(wiring.inputs.sizes))]
         expected = {}
         for name in singles[0]:
@@ -96,6 +97,18 @@ def batch_equals_singles(runner: Runner) -> float:
         error = difference(runner.run(wiring), expected, wiring.outputs(runner.module(wiring)))
         worst = max(worst, runner.at_most(error, wiring, "a batch and its proteins one by one"))
     return worst
+
+
+def _error_of_copies(runner: Runner, wiring: Wiring) -> float:
+    """Return the error in a batch with 32 copies of the proteins: more proteins and nodes than in other checks."""
+    if runner.is_large(wiring):
+        return 0.0
+    no_moves = rotations().identity()
+    usual = runner.run(wiring)
+    expected = {name: x.repeat(len(no_moves), *[1] * (x.dim() - 1)) for name, x in usual.items()}
+    got = runner.run(wiring, wiring.inputs.moved(no_moves))
+    error = difference(got, expected, wiring.outputs(runner.module(wiring)))
+    return runner.at_most(error, wiring, f"a batch of {len(no_moves)} copies of the proteins")
 
 
 def no_leak(runner: Runner) -> float:

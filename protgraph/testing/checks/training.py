@@ -44,14 +44,16 @@ def training(runner: Runner) -> float:
 
         # two calls in training compute the same, and change nothing
         for when in ("in training", "in a second call in training"):
-            output, changed = _run_and_watch(runner, wiring, module.train(), when)
+            _require_mode(runner, wiring, module.train(), is_training=True)
+            output, changed = _run_and_watch(runner, wiring, module, when)
             if changed and not changed_in_evaluation:  # otherwise the fault of inputs_unchanged
                 raise runner.failure(f"it changes its input {changed[0]!r} {when}{wiring.suffix}. Change a copy.")
             error = difference(output, expected, outputs)
             errors.append(runner.at_most(error, wiring, f"the output {when}", limit=limit))
 
         # and evaluation after them, too
-        after = _run(runner, wiring, module.eval())
+        _require_mode(runner, wiring, module.eval(), is_training=False)
+        after = _run(runner, wiring, module)
         error = difference(after, expected, outputs)
         runner.at_most(error, wiring, "evaluation after two calls in training", limit=limit)
         if _shapes(module) != state:
@@ -59,6 +61,14 @@ def training(runner: Runner) -> float:
         if stochastic and "rotation" not in runner.conformity.expected_failures:
             errors.append(_error_of_rotation(runner, wiring, stochastic))
     return max(errors)
+
+
+def _require_mode(runner: Runner, wiring: Wiring, module: nn.Module, *, is_training: bool) -> None:
+    """Require that ``train()`` and ``eval()`` reached every part of the module."""
+    for name, part in module.named_modules():
+        if part.training != is_training:
+            method = "train()" if is_training else "eval()"
+            raise runner.failure(f"{method} does not change the mode of {name or 'the layer'!r}{wiring.suffix}")
 
 
 def _stochastic_options(runner: Runner) -> list[str]:
