@@ -11,9 +11,7 @@ PAPER = "Yang et al. 2023, doi:10.1021/acs.jpclett.2c03906"
 GAUSSIANS = {"bins": 9, "cutoff": 6.0}
 
 
-def _network(
-    name: str, *, dim: int, norm: str, depth: int = 3, cutoff: float = 5.0, dropout: float = 0.1
-) -> ModelSpec:
+def _network(name: str, *, dim: int, norm: str, depth: int = 3, cutoff: float = 5.0, dropout: float = 0.1) -> ModelSpec:
     # The two edge types: covalent bonds are the edges of the graph, contacts an edge set of their own.
     features = [
         "covalent_bond",

@@ -208,6 +208,7 @@ def _graph(
     fatal: tuple[type[Exception], ...] = (OutputFileError, *run.fatal)
     try:
         graph = run.step(_with_alignment(residues, run, plan, request), plan, request)
+        request.notes.extend(plan.notes(residues))
     except fatal:
         raise
     except Exception as e:  # noqa: BLE001 -- a plugin's featurizer may raise anything; the others continue

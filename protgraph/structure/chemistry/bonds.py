@@ -94,12 +94,16 @@ def ligand_bonds(ligands: Ligands) -> np.ndarray:
 
     Notes
     -----
-    Bonds follow from atom names by the CCD; molecules that it lacks have bonds by distance
+    Bonds follow from atom names by the CCD. Molecules that it lacks have those that the file states (CONECT of PDB
+    files, ``chem_comp_bond`` of mmCIF, bonds of an ``AtomArray``) or, without them, bonds by distance
     (:func:`is_guessed`).
     """
     by_name = bonds_by_name(ligands.res_name, ligands.atom_molecule, ligands.atom_name)
-    guessed = is_guessed(ligands)
-    by_name = by_name[:, ~guessed[ligands.atom_molecule[by_name[0]]]]
+    unlisted = _is_unlisted(ligands)
+    guessed = unlisted & ~_has_stated_bonds(ligands)
+    stated = np.unique(np.sort(ligands.bonds, axis=1), axis=0).T  # (2, B)
+    stated = stated[:, (unlisted & ~guessed)[ligands.atom_molecule[stated[0]]]]
+    by_name = by_name[:, ~unlisted[ligands.atom_molecule[by_name[0]]]]
     by_distance = _bonds_by_distance(ligands, guessed)
     ends = np.flatnonzero(np.isin(ligands.atom_name, ("O3'", "P")))
     pos = ligands.atom_pos[ends].astype(np.float64)
@@ -109,15 +113,28 @@ def ligand_bonds(ligands: Ligands) -> np.ndarray:
     is_between = molecule[0] != molecule[1]
     is_oxygen_and_phosphorus = name[0] != name[1]
     between = links[:, is_between & is_oxygen_and_phosphorus]
-    return np.concatenate([by_name, by_distance, between], axis=1)
+    return np.concatenate([by_name, stated, by_distance, between], axis=1)
 
 
 def is_guessed(ligands: Ligands) -> np.ndarray:
-    """Return ``(M,)`` bool: molecules whose bonds follow from distances, since the CCD does not have them.
+    """Return ``(M,)`` bool: molecules whose bonds follow from distances; neither the CCD nor the file has them."""
+    return _is_unlisted(ligands) & ~_has_stated_bonds(ligands)
 
-    These have several atoms, and their name is not in the CCD (UNL), or an atom is not in the component of this name,
-    or most of its bonds have an impossible length: LIG and DRG are names of components, and programs give them to any
-    molecule.
+
+def _has_stated_bonds(ligands: Ligands) -> np.ndarray:
+    """Return ``(M,)`` bool: molecules of which each atom has a bond that the file states."""
+    is_bonded = np.zeros(len(ligands.atom_name), bool)
+    is_bonded[ligands.bonds.ravel()] = True
+    has_all = np.ones(len(ligands), bool)
+    has_all[ligands.atom_molecule[~is_bonded]] = False
+    return has_all
+
+
+def _is_unlisted(ligands: Ligands) -> np.ndarray:
+    """Return ``(M,)`` bool: molecules of several atoms that the CCD does not have.
+
+    Their name is not in the CCD (UNL), or an atom is not in the component of this name, or most of its bonds have an
+    impossible length: LIG and DRG are names of components, and programs give them to any molecule.
     """
     unlisted = np.zeros(len(ligands), bool)
     molecule_of_atom = ligands.atom_molecule
