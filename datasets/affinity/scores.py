@@ -63,6 +63,9 @@ def read_complexes(dataset: Affinity) -> Complexes:
     for fold in range(FOLDS):
         with (dataset.folder / f"cold_{fold}.csv").open(encoding="utf-8", newline="") as table:
             tables[f"cold {fold}"] = {row["file"]: row["split"] for row in csv.DictReader(table)}
+    splits = {}
+    for name, split_of_file in tables.items():
+        splits[name] = np.array([split_of_file[file] for file in files])
     labels = dataset.label_rows("pK")
     assert labels is not None  # contract: pK is a column of the dataset
     values = labels.values.ravel()
@@ -70,7 +73,7 @@ def read_complexes(dataset: Affinity) -> Complexes:
         files=files,
         pK=np.array([values[labels.rows[example.id]].item() for example in examples], np.float64),
         family=np.array([int(dataset.rows[example.id]["cluster"]) for example in examples]),
-        splits={name: np.array([split_of[file] for file in files]) for name, split_of in tables.items()},
+        splits=splits,
     )
 
 

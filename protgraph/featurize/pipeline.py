@@ -179,14 +179,14 @@ def _finish_protein(
     """Apply the step to the parts of one protein; ``begin``: when its file was begun, by the clock of this process."""
     request = protein.request
     try:
-        parts = _split(residues, request, run, plan)
+        named_proteins = _split(residues, request, run, plan)
     except run.fatal:
         raise
     except Exception as e:  # noqa: BLE001 -- a plugin's featurizer may raise anything; the others continue
         name = request.protein or residues.name
         yield Failure.of(protein.label, name, e, sha256=protein.sha256, seconds=time.perf_counter() - begin)
         return
-    for part, name in parts:
+    for part, name in named_proteins:
         yield _graph(protein, part, name, run, plan, begin)
         begin = time.perf_counter()
 

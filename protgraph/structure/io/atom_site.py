@@ -6,8 +6,9 @@ Atoms, residues and chains have the names of the authors (``auth_*``), or where 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cached_property, partial
+from itertools import product
 
 import numpy as np
 from biotite.structure import AtomArray, BondList
@@ -215,16 +216,14 @@ class AtomSite:
         names = (table.column(name).texts().tolist() for name in _BOND)
         bonded_names: dict[str, list[tuple[str, str]]] = {}
         for component, first, second in zip(*names, strict=True):
-            bonded_names.setdefault(component, []).append((first, second))
-        is_chosen = np.isin(atoms.res_name, [name for name in bonded_names if name not in AMINO_ACID_NAMES])
-        bonds = []
+            if component not in AMINO_ACID_NAMES:
+                bonded_names.setdefault(component, []).append((first, second))
+        is_chosen = np.isin(atoms.res_name, list(bonded_names))
+        bonds: list[tuple[int, int]] = []
         for start, stop in _runs_of_residues(atoms, np.flatnonzero(is_chosen)):
-            rows_of_name: dict[str, list[int]] = {}  # several with alternate locations
-            for row in range(start, stop):
-                rows_of_name.setdefault(str(atoms.atom_name[row]), []).append(row)
-            for first, second in bonded_names[str(atoms.res_name[start])]:
-                for a in rows_of_name.get(first, ()):
-                    bonds += [(a, b) for b in rows_of_name.get(second, ())]
+            names_of_molecule = atoms.atom_name[start:stop].tolist()
+            pairs = _bonded_rows(names_of_molecule, bonded_names[str(atoms.res_name[start])])
+            bonds += [(start + a, start + b) for a, b in pairs]
         return BondList(len(atoms), np.array(bonds)) if bonds else None
 
     def _box(self) -> np.ndarray | None:
@@ -235,6 +234,15 @@ class AtomSite:
         values = [cell.column(name).numbers(f"{self._where}: cell.{name}") for name in _CELL]
         a, b, c, alpha, beta, gamma = (v.item() for v in values)
         return unit_cell_vectors((a, b, c), (alpha, beta, gamma))
+
+
+def _bonded_rows(names: list[str], bonded_names: list[tuple[str, str]]) -> Iterator[tuple[int, int]]:
+    """Yield the rows of bonded atoms of one molecule; a name has several rows in alternate locations."""
+    rows_of_name: dict[str, list[int]] = {}
+    for row, name in enumerate(names):
+        rows_of_name.setdefault(name, []).append(row)
+    for first, second in bonded_names:
+        yield from product(rows_of_name.get(first, ()), rows_of_name.get(second, ()))
 
 
 def _runs_of_residues(atoms: AtomArray, rows: np.ndarray) -> list[tuple[int, int]]:

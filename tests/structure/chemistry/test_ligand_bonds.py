@@ -1,4 +1,4 @@
-"""Bonds of ligands that the dictionary lacks: stated by the file, or guessed from distances and said so."""
+"""Bonds of ligands that the dictionary lacks: stated by the file, or guessed from distances with a note."""
 
 from __future__ import annotations
 
