@@ -9,6 +9,7 @@ import pytest
 from biotite.structure import AtomArray, BondList, info
 from biotite.structure.io import pdb, pdbx
 
+from protgraph.data.store.graph_shard import flatten_residues, slice_residues
 from protgraph.featurize import FeaturePlan, GraphResult, iter_graphs
 from protgraph.structure import Ligands, ReadOptions, Structure, clean, from_atom_array, load_structure
 from protgraph.structure.chemistry.bonds import is_guessed, ligand_bonds
@@ -127,3 +128,19 @@ def test_guessed_bonds_are_a_note_and_stated_ones_are_not(protein, tmp_path):
         assert isinstance(result, GraphResult) and result.notes == expected
         inside = result.graph.is_ligand[result.graph.edge_index].all(0)
         assert int(inside.sum()) == 2 * 41
+
+
+def test_stores_keep_the_stated_bonds_of_each_protein(protein, tmp_path):
+    proteins = [
+        clean(read(complex_of(protein, imatinib("UNL"), with_bonds=with_bonds), "pdb", tmp_path), ligands=True)
+        for with_bonds in (True, False, True)
+    ]
+    proteins.insert(1, clean(from_atom_array(protein)))
+    arrays, described = flatten_residues(proteins)
+    for i, residues in enumerate(proteins):
+        stored = slice_residues(arrays, described[i], i).ligands
+        if residues.ligands is None:
+            assert stored is None
+        else:
+            np.testing.assert_array_equal(stored.bonds, residues.ligands.bonds)
+            np.testing.assert_array_equal(ligand_bonds(stored), ligand_bonds(residues.ligands))
