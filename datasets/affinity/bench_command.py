@@ -44,7 +44,7 @@ def bench_affinity_command(
         --cold cold_3.csv --cold cold_4.csv -o scores.csv
     """
     from protgraph_datasets.affinity.dataset import FOLDS, Affinity
-    from protgraph_datasets.affinity.scores import floor_scores, prediction_scores, read_complexes, read_predictions
+    from protgraph_datasets.affinity.scores import floor_scores, prediction_scores, read_affinities, read_complexes
 
     from protgraph.errors import OptionError
 
@@ -56,9 +56,9 @@ def bench_affinity_command(
     complexes = read_complexes(dataset)
     scores = []
     for path in core:
-        scores += prediction_scores(path.stem, complexes, {"core": read_predictions(path)})
+        scores += prediction_scores(path.stem, complexes, {"core": read_affinities(path)})
     if cold:
-        folds = {f"cold {fold}": read_predictions(path) for fold, path in enumerate(cold)}
+        folds = {f"cold {fold}": read_affinities(path) for fold, path in enumerate(cold)}
         scores += prediction_scores("models of the folds", complexes, folds)
     scores = [*floor_scores(complexes, _sizes(dataset, complexes)), *scores]
     _print_scores(scores, dataset)

@@ -14,7 +14,7 @@ from protgraph_datasets.affinity.floors import FLOORS, ComplexSize, predict_by_l
 from protgraph.errors import LabelError, list_first
 from protgraph.evaluation import draw_copies, percentile_interval
 
-__all__ = ["AffinityScore", "Complexes", "floor_scores", "prediction_scores", "read_complexes", "read_predictions"]
+__all__ = ["AffinityScore", "Complexes", "floor_scores", "prediction_scores", "read_complexes", "read_affinities"]
 
 CORE = "core"
 
@@ -77,7 +77,7 @@ def read_complexes(dataset: Affinity) -> Complexes:
     )
 
 
-def read_predictions(path: Path) -> dict[str, float]:
+def read_affinities(path: Path) -> dict[str, float]:
     """Read a table of ``protgraph predict``: name of the file to pK.
 
     Raises
