@@ -68,8 +68,8 @@ class StructureInputs(Inputs):
         orders = [np.argsort(-r.chain_number, kind="stable") for r in self.residues]
         starts = np.cumsum([0, *self.sizes])
         orders_of_nodes = []
-        for residues, order in zip(self.residues, orders, strict=True):
-            place_of_residue = np.argsort(order)
+        for residues, order_of_residues in zip(self.residues, orders, strict=True):
+            place_of_residue = np.argsort(order_of_residues)
             molecules = 0 if residues.ligands is None else len(residues.ligands)
             place = np.concatenate([place_of_residue, len(residues) + np.arange(molecules)])  # ligands stay last
             orders_of_nodes.append(np.argsort(place[nodes_of(residues, self.node_type).residue], kind="stable"))
