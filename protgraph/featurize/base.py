@@ -69,6 +69,10 @@ class Featurizer(ABC):  # noqa: B024 -- each stage has its own call
         """Return a key of what the result depends on besides code and options, e.g. the checksum of a file."""
         return ""
 
+    def notes(self, residues: Residues, node_type: str) -> list[str]:
+        """Return messages for the user about what is decided for a protein, e.g. that bonds are guessed."""
+        return []
+
     def declare(self, **irreps: str) -> None:
         """Set the irreps of a written field whose width depends on options."""
         for name, value in irreps.items():

@@ -15,6 +15,7 @@ from protgraph.structure.chemistry.bonds import (
     DISULFIDE,
     covalent_bonds,
     disulfide_bonds,
+    is_guessed,
     ligand_bonds,
     ligand_links,
     peptide_bonds,
@@ -138,6 +139,14 @@ class CovalentBond(AtomPairs):
     def pairs(self, residues: Residues) -> np.ndarray:
         """Return the atoms of each covalent bond of the protein, ``(2, P)`` int64."""
         return covalent_bonds(residues)
+
+    def notes(self, residues: Residues, node_type: str) -> list[str]:
+        """Return the names of ligands whose bonds are guessed from distances."""
+        ligands = residues.ligands
+        if node_type != "atom" or ligands is None:
+            return []
+        guessed = ligands.res_name[is_guessed(ligands)]
+        return [f"bonds of ligand {name} are guessed from distances" for name in np.unique(guessed).tolist()]
 
     def _ends(self, residues: Residues, nodes: NodeAtoms) -> np.ndarray:
         ends, ligands = super()._ends(residues, nodes), residues.ligands

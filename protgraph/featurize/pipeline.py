@@ -169,9 +169,25 @@ def _finish(proteins: Iterable[ReadProtein], run: _Run, plan: FeaturePlan) -> It
             seconds = time.perf_counter() - begin
             yield Failure.of(protein.label, request.protein, residues, sha256=protein.sha256, seconds=seconds)
         else:
-            for part, name in _split(residues, request, run, plan):
-                yield _graph(protein, part, name, run, plan, begin)
-                begin = time.perf_counter()
+            yield from _finish_protein(protein, residues, run, plan, begin)
+        begin = time.perf_counter()
+
+
+def _finish_protein(
+    protein: ReadProtein, residues: Residues, run: _Run, plan: FeaturePlan, begin: float
+) -> Iterator[GraphResult | Failure]:
+    """Apply the step to the parts of one protein; ``begin``: when its file was begun, by the clock of this process."""
+    request = protein.request
+    try:
+        named_proteins = _split(residues, request, run, plan)
+    except run.fatal:
+        raise
+    except Exception as e:  # noqa: BLE001 -- a plugin's featurizer may raise anything; the others continue
+        name = request.protein or residues.name
+        yield Failure.of(protein.label, name, e, sha256=protein.sha256, seconds=time.perf_counter() - begin)
+        return
+    for part, name in named_proteins:
+        yield _graph(protein, part, name, run, plan, begin)
         begin = time.perf_counter()
 
 
@@ -192,6 +208,7 @@ def _graph(
     fatal: tuple[type[Exception], ...] = (OutputFileError, *run.fatal)
     try:
         graph = run.step(_with_alignment(residues, run, plan, request), plan, request)
+        request.notes.extend(plan.notes(residues))
     except fatal:
         raise
     except Exception as e:  # noqa: BLE001 -- a plugin's featurizer may raise anything; the others continue

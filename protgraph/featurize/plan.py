@@ -526,6 +526,13 @@ class FeaturePlan:
         set_attributes(graph, {"name": residues.name, "residue_ids": nodes.ids(residues), "report": report})
         return graph
 
+    def notes(self, residues: Residues) -> list[str]:
+        """Return the messages of the featurizers about a protein; see :meth:`protgraph.featurize.Featurizer.notes`."""
+        messages = []
+        for _, featurizer in self.featurizers:
+            messages += featurizer.notes(residues, self.node_type)
+        return messages
+
     def _require_computable(self, residues: Residues) -> None:
         """Raise if the protein lacks what the featurizers require, or graphs have fields that none computes."""
         if len(residues) == 0:

@@ -101,7 +101,7 @@ def with_pocket(spec: ModelSpec, *, pocket: float = POCKET, ligand: str = "") ->
     Parameters
     ----------
     spec : ModelSpec
-        A model of atoms; one that reads ligands already is returned as it is.
+        A model of atoms; one that reads a pocket, or ligands around residues, is returned as it is.
     pocket : float
         Å; residues with a heavy atom within this distance of the ligand. 0: the whole protein, with all molecules.
     ligand : str
@@ -118,7 +118,9 @@ def with_pocket(spec: ModelSpec, *, pocket: float = POCKET, ligand: str = "") ->
     >>> spec.features[-1].to_dict()
     {'name': 'ligand_distance', 'options': {'pocket': 5.0, 'ligand': ''}}
     """
-    if any(registry.featurizers.get(component.name).needs_ligands for component in spec.features):
+    reads_ligands = any(registry.featurizers.get(component.name).needs_ligands for component in spec.features)
+    has_pocket = any(component.name == "ligand_distance" for component in spec.features)
+    if has_pocket or (reads_ligands and spec.node_type != "atom"):
         return spec
     if spec.node_type != "atom":
         raise OptionError(

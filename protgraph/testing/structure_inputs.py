@@ -67,10 +67,13 @@ class StructureInputs(Inputs):
         """
         orders = [np.argsort(-r.chain_number, kind="stable") for r in self.residues]
         starts = np.cumsum([0, *self.sizes])
-        types = [self.node_type] * len(orders)
-        places = [np.argsort(o)[nodes_of(r, t).residue] for o, r, t in zip(orders, self.residues, types, strict=True)]
-        own = [np.argsort(place, kind="stable") for place in places]  # nodes follow their residues
-        node = torch.from_numpy(np.concatenate([o + s for o, s in zip(own, starts, strict=False)]))
+        orders_of_nodes = []
+        for residues, order_of_residues in zip(self.residues, orders, strict=True):
+            place_of_residue = np.argsort(order_of_residues)
+            molecules = 0 if residues.ligands is None else len(residues.ligands)
+            place = np.concatenate([place_of_residue, len(residues) + np.arange(molecules)])  # ligands stay last
+            orders_of_nodes.append(np.argsort(place[nodes_of(residues, self.node_type).residue], kind="stable"))
+        node = torch.from_numpy(np.concatenate([o + s for o, s in zip(orders_of_nodes, starts, strict=False)]))
         permuted = tuple(_permute(r, o) for r, o in zip(self.residues, orders, strict=True))
         order = {"node": node, "graph": torch.arange(len(self.sizes)), "pair": pair_permutation(node, self.sizes)}
         return replace(self, residues=permuted), order

@@ -10,7 +10,7 @@ from protgraph_plugins.ligands import LigandAtoms, join_ligand, write_complex
 
 import protgraph as pg
 from protgraph.errors import OptionError, SelectionError, WiringError
-from protgraph.featurize import FeaturePlan
+from protgraph.featurize import Failure, FeaturePlan, GraphResult, iter_graphs
 from protgraph.model import as_model_spec, with_pocket
 from protgraph.structure import Residues, clean, load_structure
 
@@ -108,3 +108,13 @@ def test_labels_of_residues_are_refused_for_a_pocket(tmp_path):
     spec = with_pocket(as_model_spec("schnet.atom"))
     with pytest.raises(WiringError, match="pocket"):
         pg.fit(spec, "pdb_core", "secondary_structure", config=pg.FitConfig(epochs=1, device="cpu"), cache=tmp_path)
+
+
+def test_files_without_a_ligand_are_failures_of_a_prediction(structure, tmp_path):
+    write_complex(join_ligand(structure, ligand_beside(structure, 5)), tmp_path / "bound.bcif")
+    write_complex(structure, tmp_path / "apo.bcif")
+    plan = with_pocket(as_model_spec("schnet.atom")).plan()
+    results = list(iter_graphs([tmp_path / "apo.bcif", tmp_path / "bound.bcif"], plan, select_parts=True))
+    failure, graph = results
+    assert isinstance(failure, Failure) and failure.error_type == "SelectionError"
+    assert isinstance(graph, GraphResult) and int(graph.graph.is_ligand.sum()) == len(ELEMENTS)

@@ -144,8 +144,16 @@ LIGAND = tuple(_LIGANDS + name for name in ("chain", "res_id", "ins_code", "res_
 """Arrays with one row per ligand molecule, if ligands were kept."""
 LIGAND_ATOM = tuple(_LIGANDS + name for name in ("atom_pos", "atom_name", "atom_element", "atom_molecule"))
 """Arrays with one row per ligand atom, if ligands were kept."""
+LIGAND_BOND = (_LIGANDS + "bonds",)
+"""Arrays with one row per bond of a ligand that the file states, if ligands were kept."""
 _PREFIX = "residues."
-_LEVELS = {"residue": RESIDUE, "atom": ATOM, "ligand": LIGAND, "ligand_atom": LIGAND_ATOM}
+_LEVELS = {
+    "residue": RESIDUE,
+    "atom": ATOM,
+    "ligand": LIGAND,
+    "ligand_atom": LIGAND_ATOM,
+    "ligand_bond": LIGAND_BOND,
+}
 _COUNTS = {level: names[0] for level, names in _LEVELS.items()}  # the array that has a row count at each level
 
 
@@ -168,7 +176,8 @@ def residues_from_arrays(arrays: Mapping[str, np.ndarray], plain: Mapping[str, A
     columns: dict[str, Any] = {name: arrays[name] for name in (*RESIDUE, *ATOM) if name in arrays}
     ligands = None
     if LIGAND[0] in arrays:
-        of_ligands = {name.removeprefix(_LIGANDS): arrays[name] for name in (*LIGAND, *LIGAND_ATOM)}
+        names = (*LIGAND, *LIGAND_ATOM, *LIGAND_BOND)
+        of_ligands = {name.removeprefix(_LIGANDS): arrays[name] for name in names if name in arrays}
         ligands = Ligands(**of_ligands)
     report = LossReport.from_dict(plain["report"])
     return Residues(name=plain["name"], **columns, report=report, predicted=bool(plain["predicted"]), ligands=ligands)

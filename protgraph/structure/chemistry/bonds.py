@@ -22,6 +22,7 @@ __all__ = [
     "bonds_by_name",
     "covalent_bonds",
     "disulfide_bonds",
+    "is_guessed",
     "ligand_bonds",
     "ligand_links",
     "peptide_bonds",
@@ -48,6 +49,7 @@ _RADII = {
     "I": 1.39,
 }
 _TOLERANCE = 0.4  # Å, deviation from the sum of radii, as in the Cambridge Structural Database
+_REACH = 2 * max(_RADII.values()) + _TOLERANCE  # Å, of the longest bond
 _BACKBONE = (("N", "CA"), ("CA", "C"), ("C", "O"))
 
 
@@ -86,11 +88,23 @@ def disulfide_bonds(residues: Residues, cutoff: float = DISULFIDE) -> np.ndarray
 
 
 def ligand_bonds(ligands: Ligands) -> np.ndarray:
-    """Return bonds within each molecule by the CCD, and O3′–P of nucleotides at most 2 Å apart.
+    """Return bonds within each molecule, and O3′–P of nucleotides at most 2 Å apart.
 
     Returns ``(2, P)`` int64 atoms. For other bonds between molecules and to the protein, see :func:`ligand_links`.
+
+    Notes
+    -----
+    Bonds follow from atom names by the CCD. Molecules that it lacks have those that the file states (CONECT of PDB
+    files, ``chem_comp_bond`` of mmCIF, bonds of an ``AtomArray``) or, without them, bonds by distance
+    (:func:`is_guessed`).
     """
-    inside = bonds_by_name(ligands.res_name, ligands.atom_molecule, ligands.atom_name)
+    by_name = bonds_by_name(ligands.res_name, ligands.atom_molecule, ligands.atom_name)
+    unlisted = _is_unlisted(ligands)
+    guessed = unlisted & ~_has_stated_bonds(ligands)
+    stated = np.unique(np.sort(ligands.bonds, axis=1), axis=0).T  # (2, B)
+    stated = stated[:, (unlisted & ~guessed)[ligands.atom_molecule[stated[0]]]]
+    by_name = by_name[:, ~unlisted[ligands.atom_molecule[by_name[0]]]]
+    by_distance = _bonds_by_distance(ligands, guessed)
     ends = np.flatnonzero(np.isin(ligands.atom_name, ("O3'", "P")))
     pos = ligands.atom_pos[ends].astype(np.float64)
     links = ends[close_pairs(pos, _PHOSPHODIESTER)]  # (2, P)
@@ -99,7 +113,65 @@ def ligand_bonds(ligands: Ligands) -> np.ndarray:
     is_between = molecule[0] != molecule[1]
     is_oxygen_and_phosphorus = name[0] != name[1]
     between = links[:, is_between & is_oxygen_and_phosphorus]
-    return np.concatenate([inside, between], axis=1)
+    return np.concatenate([by_name, stated, by_distance, between], axis=1)
+
+
+def is_guessed(ligands: Ligands) -> np.ndarray:
+    """Return ``(M,)`` bool: molecules whose bonds follow from distances; neither the CCD nor the file has them."""
+    return _is_unlisted(ligands) & ~_has_stated_bonds(ligands)
+
+
+def _has_stated_bonds(ligands: Ligands) -> np.ndarray:
+    """Return ``(M,)`` bool: molecules of which each atom has a bond that the file states."""
+    is_bonded = np.zeros(len(ligands.atom_name), bool)
+    is_bonded[ligands.bonds.ravel()] = True
+    has_all = np.ones(len(ligands), bool)
+    has_all[ligands.atom_molecule[~is_bonded]] = False
+    return has_all
+
+
+def _is_unlisted(ligands: Ligands) -> np.ndarray:
+    """Return ``(M,)`` bool: molecules of several atoms that the CCD does not have.
+
+    Their name is not in the CCD (UNL), or an atom is not in the component of this name, or most of its bonds have an
+    impossible length: LIG and DRG are names of components, and programs give them to any molecule.
+    """
+    unlisted = np.zeros(len(ligands), bool)
+    molecule_of_atom = ligands.atom_molecule
+    for name in np.unique(ligands.res_name).tolist():
+        is_of_name = (ligands.res_name == name)[molecule_of_atom]
+        is_missing = is_of_name & ~np.isin(ligands.atom_name, list(_component_atoms(name)))
+        unlisted[molecule_of_atom[is_missing]] = True
+
+    # lengths of the bonds by name
+    a, b = bonds_by_name(ligands.res_name, molecule_of_atom, ligands.atom_name)
+    radius = _radii(ligands.atom_element)
+    distance = np.linalg.norm(ligands.atom_pos[a].astype(np.float64) - ligands.atom_pos[b], axis=1)
+    is_impossible = abs(distance - radius[a] - radius[b]) > _TOLERANCE  # False for NaN, of a metal
+    impossible = np.bincount(molecule_of_atom[a], weights=is_impossible, minlength=len(ligands))
+    bonds = np.bincount(molecule_of_atom[a], minlength=len(ligands))
+    size = np.bincount(molecule_of_atom, minlength=len(ligands))
+    return (size > 1) & (unlisted | (2 * impossible > bonds))
+
+
+def _bonds_by_distance(ligands: Ligands, chosen: np.ndarray) -> np.ndarray:
+    """Return bonds within the chosen molecules, ``(M,)`` bool, by the criterion of :func:`ligand_links`: ``(2, P)``."""
+    atoms = np.flatnonzero(chosen[ligands.atom_molecule])
+    pos = ligands.atom_pos[atoms].astype(np.float64)
+    a, b = atoms[close_pairs(pos, _REACH)]
+    radius = _radii(ligands.atom_element)
+    distance = np.linalg.norm(ligands.atom_pos[a].astype(np.float64) - ligands.atom_pos[b], axis=1)
+    is_bonded = abs(distance - radius[a] - radius[b]) <= _TOLERANCE  # False for NaN, of a metal
+    is_inside = ligands.atom_molecule[a] == ligands.atom_molecule[b]
+    pairs = np.stack([a, b])[:, is_bonded & is_inside]
+    return pairs[:, np.lexsort(pairs[::-1])]
+
+
+def _radii(element: np.ndarray) -> np.ndarray:
+    """Return covalent radii, ``(A,)`` Å; NaN for metals."""
+    kinds, kind = np.unique(element, return_inverse=True)
+    radius_of_kind = np.array([_RADII.get(name, np.nan) for name in kinds.tolist()])
+    return radius_of_kind[kind]
 
 
 def ligand_links(residues: Residues) -> np.ndarray:
@@ -123,13 +195,10 @@ def ligand_links(residues: Residues) -> np.ndarray:
     pos = np.concatenate([residues.atom_pos, ligands.atom_pos]).astype(np.float64)
     owner = np.concatenate([residues.atom_residue, len(residues) + ligands.atom_molecule])
     element = np.concatenate([residues.atom_element, ligands.atom_element])
-    kinds, kind = np.unique(element, return_inverse=True)
-    radius_of_kind = np.array([_RADII.get(name, np.nan) for name in kinds.tolist()])
-    radius = radius_of_kind[kind]
+    radius = _radii(element)
 
     # pairs that may be close enough, once each
-    reach = 2 * max(_RADII.values()) + _TOLERANCE
-    near = cKDTree(pos[n:]).sparse_distance_matrix(cKDTree(pos), reach, output_type="coo_matrix")
+    near = cKDTree(pos[n:]).sparse_distance_matrix(cKDTree(pos), _REACH, output_type="coo_matrix")
     a = near.col.astype(np.int64)
     b = near.row + n
     is_link = (a < b) & (owner[a] != owner[b])
@@ -223,3 +292,11 @@ def _component_bonds(name: str) -> tuple[tuple[str, str], ...]:
     from biotite.structure import info
 
     return tuple(info.bonds_in_residue(name)) or _BACKBONE
+
+
+@cache
+def _component_atoms(name: str) -> frozenset[str]:
+    """Return the names of the bonded atoms of a component; empty if the CCD does not have it."""
+    from biotite.structure import info
+
+    return frozenset(atom for bond in info.bonds_in_residue(name) for atom in bond)

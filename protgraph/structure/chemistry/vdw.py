@@ -10,6 +10,7 @@ from scipy.sparse import coo_array
 
 from protgraph.structure.chemistry.bonds import covalent_bonds
 from protgraph.structure.neighbors.search import close_pairs
+from protgraph.structure.residues.ligands import Ligands
 from protgraph.structure.residues.residues import Residues
 from protgraph.structure.vectors import length
 
@@ -24,12 +25,12 @@ VDW_RADII = {
 _BONDS = 3  # atoms at most this many bonds apart are not in contact
 
 
-def vdw_radii(residues: Residues) -> np.ndarray:
-    """Return the van der Waals radius of each atom by element.
+def vdw_radii(atoms: Residues | Ligands) -> np.ndarray:
+    """Return the van der Waals radius of each atom of residues or ligands by element.
 
     Returns ``(A,)`` float64, Å; elements without a value by Bondi have that of carbon.
     """
-    elements, inverse = np.unique(residues.atom_element, return_inverse=True)
+    elements, inverse = np.unique(atoms.atom_element, return_inverse=True)
     return np.array([VDW_RADII.get(str(e), VDW_RADII["C"]) for e in elements])[inverse]
 
 

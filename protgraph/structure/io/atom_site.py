@@ -6,16 +6,18 @@ Atoms, residues and chains have the names of the authors (``auth_*``), or where 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cached_property, partial
+from itertools import product
 
 import numpy as np
-from biotite.structure import AtomArray
+from biotite.structure import AtomArray, BondList
 
 from protgraph.errors import EmptyStructureError, StructureFileError
 from protgraph.structure.io.cif_column import CategoryTable, ColumnValues
 from protgraph.structure.io.elements import complete_elements
 from protgraph.structure.io.unit_cell import unit_cell_vectors
+from protgraph.structure.residues.alphabet import AMINO_ACID_NAMES
 from protgraph.structure.residues.structure import MOLECULE
 
 __all__ = ["AtomSite"]
@@ -29,6 +31,7 @@ _IDENTIFIERS = {
 _NUMBER = ("auth_seq_id", "label_seq_id")
 _BLANK = {"ins_code": "pdbx_PDB_ins_code", "altloc_id": "label_alt_id"}  # "" where masked or missing
 _POSITION = ("Cartn_x", "Cartn_y", "Cartn_z")
+_BOND = ("comp_id", "atom_id_1", "atom_id_2")
 _MODEL = "pdbx_PDB_model_num"
 _CELL = ("length_a", "length_b", "length_c", "angle_alpha", "angle_beta", "angle_gamma")  # Å, degrees
 
@@ -38,13 +41,22 @@ Rows = slice | np.ndarray
 class AtomSite:
     """Atoms of a data block.
 
-    ``site``: category ``atom_site``. ``cell``: category ``cell``. ``where``: name of the file, for errors. ``notes``:
+    ``site``: category ``atom_site``. ``cell``: category ``cell``. ``component_bonds``: category ``chem_comp_bond``, the
+    bonds of molecules by their names; amino acids do not get them. ``where``: name of the file, for errors. ``notes``:
     columns and values that were read in place of missing ones by the last call of :meth:`atoms`. ``inferred_elements``:
     atoms of the last call whose element is inferred from their name.
     """
 
-    def __init__(self, site: CategoryTable, cell: CategoryTable | None, where: str) -> None:
+    def __init__(
+        self,
+        site: CategoryTable,
+        cell: CategoryTable | None,
+        where: str,
+        *,
+        component_bonds: CategoryTable | None = None,
+    ) -> None:
         self._site, self._cell, self._where = site, cell, where
+        self._component_bonds = component_bonds
         self.notes: list[str] = []
         self.inferred_elements = 0
         if site.size == 0:
@@ -108,6 +120,7 @@ class AtomSite:
             self.notes.append(f"{int(has_none.sum())} occupancies without a value, read as 1")
         atoms.set_annotation("occupancy", occupancy)
         atoms.box = self._box()
+        atoms.bonds = self._bonds(atoms)
         return atoms
 
     def label_asym_id(self, model: int) -> np.ndarray:
@@ -195,6 +208,24 @@ class AtomSite:
                 self.notes.append(f"{int(is_filled.sum())} atoms without {names[0]}; {names[1]} was read")
         return values
 
+    def _bonds(self, atoms: AtomArray) -> BondList | None:
+        """Return the bonds of ligands that ``chem_comp_bond`` has; None if there are none."""
+        table = self._component_bonds
+        if table is None or not set(_BOND) <= set(table.names):
+            return None
+        names = (table.column(name).texts().tolist() for name in _BOND)
+        bonded_names: dict[str, list[tuple[str, str]]] = {}
+        for component, first, second in zip(*names, strict=True):
+            if component not in AMINO_ACID_NAMES:
+                bonded_names.setdefault(component, []).append((first, second))
+        is_chosen = np.isin(atoms.res_name, list(bonded_names))
+        bonds: list[tuple[int, int]] = []
+        for start, stop in _runs_of_residues(atoms, np.flatnonzero(is_chosen)):
+            names_of_molecule = atoms.atom_name[start:stop].tolist()
+            pairs = _bonded_rows(names_of_molecule, bonded_names[str(atoms.res_name[start])])
+            bonds += [(start + a, start + b) for a, b in pairs]
+        return BondList(len(atoms), np.array(bonds)) if bonds else None
+
     def _box(self) -> np.ndarray | None:
         """Return the unit cell vectors, ``(3, 3)`` float, Å; None without a cell that has a volume."""
         cell = self._cell
@@ -203,3 +234,26 @@ class AtomSite:
         values = [cell.column(name).numbers(f"{self._where}: cell.{name}") for name in _CELL]
         a, b, c, alpha, beta, gamma = (v.item() for v in values)
         return unit_cell_vectors((a, b, c), (alpha, beta, gamma))
+
+
+def _bonded_rows(names: list[str], bonded_names: list[tuple[str, str]]) -> Iterator[tuple[int, int]]:
+    """Yield the rows of bonded atoms of one molecule; a name has several rows in alternate locations."""
+    rows_of_name: dict[str, list[int]] = {}
+    for row, name in enumerate(names):
+        rows_of_name.setdefault(name, []).append(row)
+    for first, second in bonded_names:
+        yield from product(rows_of_name.get(first, ()), rows_of_name.get(second, ()))
+
+
+def _runs_of_residues(atoms: AtomArray, rows: np.ndarray) -> list[tuple[int, int]]:
+    """Return the first row and the one after the last of each residue among ``rows`` ``(R,)``, ascending."""
+    if len(rows) == 0:
+        return []
+    is_first = np.ones(len(rows), bool)
+    is_first[1:] = np.diff(rows) > 1
+    for name in ("chain_id", "res_id", "ins_code", "res_name"):
+        values = atoms.get_annotation(name)[rows]
+        is_first[1:] |= values[1:] != values[:-1]
+    first = np.flatnonzero(is_first)
+    last = np.append(first[1:], len(rows)) - 1
+    return list(zip(rows[first].tolist(), (rows[last] + 1).tolist(), strict=True))

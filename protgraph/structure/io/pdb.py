@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from biotite.structure import AtomArray
+from biotite.structure import AtomArray, BondList
 
 from protgraph.structure.io.elements import (
     UNKNOWN_ELEMENT,
@@ -37,6 +37,7 @@ _TEXTS = {
     "atom_name": (12, 16, 6),
     "altloc_id": (16, 17, 1),
 }
+_SERIAL = slice(6, 11)
 _NAME, _SEGMENT, _LINE_NUMBER, _ELEMENT, _CHAIN = slice(12, 16), slice(72, 76), slice(76, 80), slice(76, 78), 21
 _TYPE = slice(77, 79)  # PDBQT
 _CELL = ((6, 15), (15, 24), (24, 33), (33, 40), (40, 47), (47, 54))  # CRYST1: a, b, c in Å, α, β, γ in degrees
@@ -86,6 +87,7 @@ def read_model(text: PDBText, model: int, *, where: str = "PDB text") -> PDBMode
     notes += _segment_chains(atoms, table)
     inferred = _set_elements(atoms, table)
     notes += _set_cell(atoms, text)
+    atoms.bonds = _connections(atoms, table, text)
     if text.undeclared:
         numbers = ", ".join(map(str, text.undeclared))
         notes.append(f"atom records outside of MODEL and ENDMDL, or after END, read as models: {numbers}")
@@ -132,6 +134,25 @@ def _molecules(table: np.ndarray, line: np.ndarray, ter: np.ndarray) -> np.ndarr
     begins = np.zeros(len(line), np.int64)
     begins[after] = 1
     return np.cumsum(begins)
+
+
+def _connections(atoms: AtomArray, table: np.ndarray, text: PDBText) -> BondList | None:
+    """Return the bonds of CONECT records between atoms that are of no amino acid; None if there are none."""
+    if len(text.conect) == 0:
+        return None
+    serials = np.char.strip(np.ascontiguousarray(table[:, _SERIAL]).view("S5")[:, 0])
+    is_usable = ~np.isin(atoms.res_name, AMINO_ACID_NAMES) & np.char.isdigit(serials)
+    row = np.flatnonzero(is_usable)
+    if len(row) == 0:
+        return None
+    number = serials[row].astype(np.int64)
+    order = np.argsort(number, kind="stable")
+    pairs = text.connections()  # (P, 2) serial numbers
+    place = np.searchsorted(number[order], pairs).clip(max=len(row) - 1)
+    found = order[place]
+    is_found = (number[found] == pairs).all(axis=1)
+    bonds = row[found[is_found]]
+    return BondList(len(atoms), bonds) if len(bonds) else None
 
 
 def _upper_names(atoms: AtomArray, table: np.ndarray) -> list[str]:

@@ -40,6 +40,7 @@ _ENDMDL = _word("ENDMDL")
 _END = _word("END")
 _CELL = _word("CRYST1")
 _TER = _word("TER")
+_CONECT = _word("CONECT")
 _AFTER_WORD = np.isin(np.arange(256), [ord(c) | 0x20 for c in " \t\n*0123456789"])  # no letter, as in ATOMIC
 
 
@@ -49,9 +50,9 @@ class PDBText:
 
     ``content``: ASCII; lines end with a line feed, and 80 blanks follow the last one. ``start``, ``end``: ``(L,)``
     int64, first byte of each line, and the one after its last. ``is_atom``: ``(L,)`` bool, True for ATOM and HETATM
-    records. ``ter``: ``(T,)`` int64, lines of TER records. ``models``: first line of each model, and the one after its
-    last. ``cell``: first CRYST1 record. ``undeclared``: models without a MODEL record, from 1, in a file with several
-    models.
+    records. ``ter``, ``conect``: ``(T,)`` int64, lines of TER and CONECT records. ``models``: first line of each model,
+    and the one after its last. ``cell``: first CRYST1 record. ``undeclared``: models without a MODEL record, from 1, in
+    a file with several models.
     """
 
     content: bytes
@@ -59,6 +60,7 @@ class PDBText:
     end: np.ndarray
     is_atom: np.ndarray
     ter: np.ndarray
+    conect: np.ndarray
     models: tuple[tuple[int, int], ...]
     cell: str | None
     undeclared: tuple[int, ...]
@@ -83,6 +85,7 @@ class PDBText:
         head = windows[start].view("<u8")[:, 0] | _LOWER
         is_atom = _is_record(head, _ATOM) | _is_record(head, _HETATM)
         ter = np.flatnonzero(_is_record(head, _TER))
+        conect = np.flatnonzero(head & _CONECT[1] == _CONECT[0])  # the number follows without a blank
 
         models, declared = _models(_boundaries(head), is_atom)
         undeclared: tuple[int, ...] = ()
@@ -94,7 +97,7 @@ class PDBText:
         if len(cells):
             line = cells[0]
             cell = content[start[line] : end[line]].decode("ascii")
-        return cls(content, start, end, is_atom, ter, models, cell, undeclared)
+        return cls(content, start, end, is_atom, ter, conect, models, cell, undeclared)
 
     @property
     def header(self) -> str:
@@ -112,6 +115,19 @@ class PDBText:
         """
         begin, stop = self.models[model - 1]
         line = begin + np.flatnonzero(self.is_atom[begin:stop])
+        return self._columns(line), line
+
+    def connections(self) -> np.ndarray:
+        """Return the pairs of atom serial numbers in CONECT records, ``(P, 2)`` int64, as often as they are there."""
+        fields = np.ascontiguousarray(self._columns(self.conect)[:, 6:31])  # an atom, and up to four others
+        texts = np.char.strip(fields.view("S5"))  # (T, 5)
+        is_number = np.char.isdigit(texts)
+        numbers = np.where(is_number, texts, b"-1").astype(np.int64)
+        pairs = np.stack(np.broadcast_arrays(numbers[:, :1], numbers[:, 1:]), axis=-1).reshape(-1, 2)
+        return pairs[(pairs >= 0).all(axis=1)]
+
+    def _columns(self, line: np.ndarray) -> np.ndarray:
+        """Return the first 80 columns of lines, ``(A, 80)`` uint8, ASCII, filled with blanks."""
         start = self.start[line]
         size = self.end[line] - start
         data = np.frombuffer(self.content, np.uint8)
@@ -126,7 +142,7 @@ class PDBText:
             last_columns[is_after_end] = _BLANK
         if table.min(initial=_BLANK) < _BLANK:
             np.maximum(table, _BLANK, out=table)  # control characters, e.g. tabs
-        return table, line
+        return table
 
 
 def _boundaries(head: np.ndarray) -> Iterator[tuple[int, bool]]:

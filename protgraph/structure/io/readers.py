@@ -35,7 +35,10 @@ from protgraph.structure.residues.structure import MOLECULE
 __all__ = ["read_atoms", "read_with"]
 
 # Categories of mmCIF and BinaryCIF that are read.
-_CATEGORIES = ("atom_site", "cell", "ma_qa_metric", "pdbx_struct_assembly_gen", "pdbx_struct_oper_list", DETAILS)
+_CATEGORIES = (
+    *("atom_site", "cell", "chem_comp_bond", "ma_qa_metric"),
+    *("pdbx_struct_assembly_gen", "pdbx_struct_oper_list", DETAILS),
+)
 
 _PREDICTED = re.compile(r"^TITLE .*ALPHAFOLD.*PREDICTION", re.MULTILINE)  # PDB files of the AlphaFold database
 _OTHER_VALUES = f"{REMARK} B factors are "  # of protgraph.structure.io.write_values
@@ -184,7 +187,7 @@ class _CIFReader(_Reader):
         if len(sites) > 1:
             others = ", ".join(repr(block.name) for block, _ in sites[1:])
             self.notes += (f"data blocks {others} have atoms too; {self.block.name!r} was read",)
-        self.site = AtomSite(site, self.block.get("cell"), self.path)
+        self.site = AtomSite(site, self.block.get("cell"), self.path, component_bonds=self.block.get("chem_comp_bond"))
 
     def _blocks(self, content: bytes) -> Sequence[DataBlock]:
         text = without_padding(content)
@@ -257,6 +260,7 @@ def _assemble(reader: _Reader, model: int, assembly: str) -> AtomArray:
         names = f"It has {', '.join(map(repr, available))}." if available else "It describes none."
         raise SelectionError(f"{reader.path}: the file has no assembly {assembly!r}. {names}")
     atoms, number = reader.assembly(assembly, model)
+    atoms.bonds = None  # copies of ligands have their bonds by distance
     suffix = np.char.add("-", (number + 1).astype(str))
     atoms.set_annotation("chain_id", np.char.add(atoms.chain_id, np.where(number > 0, suffix, "")))
     return atoms

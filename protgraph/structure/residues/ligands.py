@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from biotite.structure import AtomArray
@@ -28,6 +28,8 @@ class Ligands:
         ``(A,)`` str.
     atom_molecule : ndarray
         ``(A,)`` int64 ascending, molecule of each atom.
+    bonds : ndarray
+        ``(B, 2)`` int64, bonded atoms within molecules that the file states; the dictionary's bonds are not among them.
     """
 
     chain: np.ndarray
@@ -38,6 +40,7 @@ class Ligands:
     atom_name: np.ndarray
     atom_element: np.ndarray
     atom_molecule: np.ndarray
+    bonds: np.ndarray = field(default_factory=lambda: np.zeros((0, 2), np.int64))
 
     def __len__(self) -> int:
         return len(self.res_id)
@@ -52,7 +55,10 @@ class Ligands:
         atoms = keep[self.atom_molecule]
         rows = {name: getattr(self, name)[keep] for name in ("chain", "res_id", "ins_code", "res_name")}
         atom_rows = {name: getattr(self, name)[atoms] for name in ("atom_pos", "atom_name", "atom_element")}
-        return replace(self, **rows, **atom_rows, atom_molecule=(np.cumsum(keep) - 1)[self.atom_molecule[atoms]])
+        atom_molecule = (np.cumsum(keep) - 1)[self.atom_molecule[atoms]]
+        bonds = self.bonds[keep[self.atom_molecule[self.bonds[:, 0]]]]
+        bonds = (np.cumsum(atoms) - 1)[bonds]
+        return replace(self, **rows, **atom_rows, atom_molecule=atom_molecule, bonds=bonds)
 
 
 def gather_ligands(atoms: AtomArray, start: np.ndarray, run: np.ndarray, chosen: np.ndarray) -> Ligands:
@@ -77,4 +83,17 @@ def gather_ligands(atoms: AtomArray, start: np.ndarray, run: np.ndarray, chosen:
         atom_name=atoms.atom_name[rows],
         atom_element=atoms.element[rows],
         atom_molecule=molecule.astype(np.int64),
+        bonds=_stated_bonds(atoms, rows, molecule),
     )
+
+
+def _stated_bonds(atoms: AtomArray, rows: np.ndarray, molecule: np.ndarray) -> np.ndarray:
+    """Return the bonds of an atom array within molecules, ``(B, 2)`` int64, between the atoms ``rows`` ``(A,)``."""
+    if atoms.bonds is None or len(rows) == 0:
+        return np.zeros((0, 2), np.int64)
+    pairs = atoms.bonds.as_array()[:, :2].astype(np.int64)
+    place = np.full(len(atoms), -1)
+    place[rows] = np.arange(len(rows))
+    pairs = place[pairs]
+    pairs = pairs[(pairs >= 0).all(axis=1)]
+    return pairs[molecule[pairs[:, 0]] == molecule[pairs[:, 1]]]
