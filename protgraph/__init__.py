@@ -1,7 +1,8 @@
 """Plugin-based graph learning on protein structures: featurization, equivariant layers, benchmarks.
 
 Public names are imported on first use (PEP 562): ``import protgraph`` takes milliseconds, and listing components
-imports neither torch nor plugins.
+imports neither torch nor plugins. Functions of extensions, in the entry-point group ``protgraph.functions``, are
+attributes too.
 
 Examples
 --------
@@ -27,6 +28,7 @@ _HOME = {
     "models": "protgraph.registry",
     "tasks": "protgraph.registry",
     "trained_models": "protgraph.registry",
+    "functions": "protgraph.registry",
     "mutation_scorers": "protgraph.registry",
     "readers": "protgraph.registry",
     # structures
@@ -133,11 +135,24 @@ def __getattr__(name: str) -> object:
         return value
     if name in _PACKAGES:
         return import_module(f"protgraph.{name}")
+    extensions = _functions_of_extensions()
+    if name in extensions:
+        from protgraph.registry import functions
+
+        return functions.get(name)
     from protgraph.errors import suggest
 
-    hint = suggest(name, __all__) or f" It has {', '.join(sorted(__all__))}."
+    names = [*__all__, *extensions]
+    hint = suggest(name, names) or f" It has {', '.join(sorted(names))}."
     raise AttributeError(f"protgraph has no {name!r}.{hint}", name=name)
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return sorted([*__all__, *_functions_of_extensions()])
+
+
+def _functions_of_extensions() -> list[str]:
+    """Return the names in the entry-point group ``protgraph.functions`` that are attributes; nothing is imported."""
+    from protgraph.registry import functions
+
+    return [name for name in functions.names() if name.isidentifier() and not functions.is_reserved(name)]

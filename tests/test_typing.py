@@ -31,9 +31,18 @@ reveal_type(pg.models.get("gcn"))
 reveal_type(pg.tasks.get("secondary_structure").target)
 reveal_type(pg.load_structure("1ubq.cif"))
 reveal_type(pg.predict("model.safetensors", "1ubq.cif"))
+reveal_type(pg.find_pockets("1ubq.cif")[0])
 pg.FitConfig(epochs="many")
 """
-REVEALED = ["FitResult", "type[protgraph.nn.module.GraphLayer]", "ModelSpec", "Target", "Structure", "Predictions"]
+REVEALED = [
+    "FitResult",
+    "type[protgraph.nn.module.GraphLayer]",
+    "ModelSpec",
+    "Target",
+    "Structure",
+    "Predictions",
+    "Pocket",
+]
 
 
 @pytest.fixture(scope="module")

@@ -908,7 +908,7 @@ def draw_models_as_data(path: Path) -> None:
 def draw_registries(path: Path) -> None:
     """Draw the sources of names, the registries, and where names are used."""
     kinds = ("featurizers", "layers", "heads", "models", "tasks", "datasets", "metrics", "readers", "trained_models")
-    kinds += ("mutation_scorers", "commands")
+    kinds += ("mutation_scorers", "commands", "functions")
     names = "\n".join(f"pg.{kind}" for kind in kinds)
     figure, axes = _scheme(2.9)
     sources = [

@@ -1,8 +1,8 @@
 """Write ``__init__.pyi`` beside each package whose names are imported on first use, for editors, pyright and mypy.
 
 A package that imports its names lazily declares them in a dictionary, ``_HOME`` (name → module). Type checkers do not
-read it; they read the stub. ``python tools/stubs.py`` writes all stubs,
-with ``--check`` it prints those that are out of date and exits with 1.
+read it; they read the stub. That of ``protgraph`` also has the functions of extensions (``protgraph.functions``).
+``python tools/stubs.py`` writes all stubs, with ``--check`` it prints those that are out of date and exits with 1.
 
 References
 ----------
@@ -13,8 +13,13 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from entry_points import declared
 
 __all__ = ["main", "stub_of", "stubs"]
 
@@ -30,13 +35,17 @@ def stubs(root: Path = ROOT) -> Iterator[tuple[Path, str]]:
             if "template" in path.relative_to(root).parts:
                 continue
             name = ".".join((package, *path.parent.relative_to(root / folder).parts))
-            text = stub_of(ast.parse(path.read_text(encoding="utf-8")), name)
+            functions = _functions_of_extensions(root) if name == "protgraph" else {}
+            text = stub_of(ast.parse(path.read_text(encoding="utf-8")), name, functions)
             if text:
                 yield path.with_suffix(".pyi"), text
 
 
-def stub_of(tree: ast.Module, package: str) -> str:
-    """Return the stub of a package; "" if it imports its names eagerly, or some of them for type checkers."""
+def stub_of(tree: ast.Module, package: str, functions: Mapping[str, str] = MappingProxyType({})) -> str:
+    """Return the stub of a package; "" if it imports its names eagerly, or some of them for type checkers.
+
+    ``functions`` (name → module) are those that extensions add.
+    """
     if any(isinstance(item, ast.If) for item in tree.body):
         return ""
     value = _value(tree, "_HOME")
@@ -47,7 +56,7 @@ def stub_of(tree: ast.Module, package: str) -> str:
     if isinstance(packages, tuple):
         lines.append(_import(package, sorted(packages)))
     names_of_module: dict[str, list[str]] = {}
-    for name, module in sorted(value.items()):
+    for name, module in sorted({**value, **functions}.items()):
         names_of_module.setdefault(module, []).append(name)
     for module, names in sorted(names_of_module.items()):
         lines.append(_import(module, names))
@@ -57,6 +66,12 @@ def stub_of(tree: ast.Module, package: str) -> str:
     if _value(tree, "__version__"):
         lines.append("\n__version__: str")
     return "\n".join(lines) + "\n"
+
+
+def _functions_of_extensions(root: Path) -> dict[str, str]:
+    """Return the module of each function that extensions of this distribution add to ``protgraph``."""
+    references = declared(root).get("protgraph.functions", {})
+    return {name: reference.partition(":")[0] for name, reference in references.items()}
 
 
 def _import(module: str, names: list[str]) -> str:

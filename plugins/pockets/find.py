@@ -18,6 +18,8 @@ from protgraph.structure.io import read_residues
 
 __all__ = ["DEFAULT_MODEL", "PocketFinder", "ProteinPockets", "find_pockets"]
 
+ENTRY_POINTS = {"protgraph.functions": {"find_pockets": "find_pockets"}}
+
 DEFAULT_MODEL = "ligand_site"
 
 

@@ -74,7 +74,8 @@ def load_scannet(name: str, file: str | Path | None = None) -> PublishedWeights:
         state |= _numbered(converted, number)
     state |= _head(len(networks))
     label = _LABELS[variant]
-    return PublishedWeights(Target(label, "node", "multilabel", 1, (label,)), state, task=label, one_chain=True)
+    target = Target(label, "node", "multilabel", 1, (label,))
+    return PublishedWeights(target, state, task=label, one_chain=True, has_vectors=False)
 
 
 def _published_file(name: str, network: str) -> Path:

@@ -34,7 +34,7 @@ def list_command(
         str | None,
         typer.Argument(
             help="Kind: featurizers, layers, heads, models, tasks, datasets, trained_models, mutation_scorers, "
-            "commands, relatives or evaluators.  [default: all]"
+            "metrics, readers, commands or functions.  [default: all]"
         ),
     ] = None,
 ) -> None:
@@ -112,6 +112,8 @@ def _row(registry: Registry, name: str, conflict: PluginProblem | None) -> tuple
     if conflict is None:
         return name, entry.source, _card_line(entry) if registry.kind == "trained_model" else entry.object
     bare = split_distribution(name)[1]
+    if registry.is_reserved(name):
+        return name, entry.source, f"not available: {bare!r} is a name of protgraph itself"
     if bare != name:
         return name, entry.source, f"{entry.object} ({bare!r} is built in)"
     return name, conflict.source, "conflict: write DISTRIBUTION/NAME"

@@ -31,7 +31,7 @@ from protgraph.inference.model_run import ModelRun
 from protgraph.inference.result_table import ResultTable
 from protgraph.model.build import ProteinModel, as_model_spec
 from protgraph.model.devices import find_device
-from protgraph.model.pretrained import pretrained
+from protgraph.model.pretrained import published_weights, with_weights
 from protgraph.registry import models, trained_models
 from protgraph.structure import Residues
 from protgraph.structure.io.read_options import ReadOptions
@@ -154,20 +154,38 @@ def _joined(proteins: Sequence[_EmbeddedProtein], width: int, failures: list[Fai
 def embedding_checkpoint(checkpoint: str | Path | Checkpoint) -> Checkpoint:
     """Return a checkpoint of :func:`protgraph.load_checkpoint`, or one of a model with published weights by its name.
 
+    Of published models with a decoder, the encoder is used: it reads the backbone of each chain. Models that predict
+    from complete structures read the same for embeddings.
+
     Raises
     ------
     CheckpointError
         There is no such checkpoint.
     OptionError
-        The published model reads unresolved residues.
+        The published model reads unresolved residues, or parts of a protein that a file does not name, or it has no
+        vectors of residues, only outputs.
     """
     name = str(checkpoint)
     if isinstance(checkpoint, Checkpoint) or name not in models or not as_model_spec(name).weights:
         return as_checkpoint(checkpoint)
-    model = pretrained(name)
-    if model.plan.inserts_unresolved:
-        raise OptionError(f"embed {name!r}: the model reads unresolved residues. Use another one of the family.")
-    return Checkpoint(model, "inverse_folding", hidden=BACKBONE_ALONE, one_chain=True)
+    spec = as_model_spec(name)
+    weights = published_weights(spec)
+    model = with_weights(spec, weights)
+    if _is_encoder(model):
+        if model.plan.inserts_unresolved:
+            raise OptionError(f"embed {name!r}: the model reads unresolved residues. Use another one of the family.")
+        return Checkpoint(model, "inverse_folding", hidden=BACKBONE_ALONE, one_chain=True)
+    if not weights.task:
+        raise OptionError(
+            f"embed {name!r}: its weights predict {weights.target.name!r} of a part of a protein, which its plugin "
+            "selects in Python, not of files. Use a model of 'protgraph list trained_models', or train one of the family."
+        )
+    if not weights.has_vectors:
+        raise OptionError(
+            f"embed {name!r}: its head reads the outputs of its networks, and no vectors of residues. Run 'protgraph "
+            f"predict {name}' for its predictions, or embed with a model of 'protgraph list trained_models'."
+        )
+    return as_checkpoint(name)
 
 
 def _recorded_name(checkpoint: str | Path) -> str:

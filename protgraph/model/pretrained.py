@@ -33,12 +33,15 @@ class PublishedWeights:
         otherwise, e.g. residue types from the backbone.
     one_chain : bool
         True if the model predicts each chain alone.
+    has_vectors : bool
+        False if the head reads outputs of the networks, e.g. logits to average, which are no embeddings.
     """
 
     target: Target
     state: Mapping[str, Tensor]
     task: str = ""
     one_chain: bool = False
+    has_vectors: bool = True
 
 
 def pretrained(model: str | ModelSpec | Mapping[str, Any], *, file: str | Path | None = None) -> ProteinModel:

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from pkgutil import iter_modules
 from types import MappingProxyType
 from typing import Any, Generic, TypeVar
 
@@ -325,6 +326,7 @@ class ComponentType:
     several separated by a space. It is not imported: if its module is not loaded, no object has this type. ``methods``:
     methods of a class that needs no base class. ``classes``, ``instances``: True if subclasses, or instances, of the
     base class are allowed. ``without``: subclass of the base class that has a registry of its own, as "module:class".
+    ``attribute_of``: package that has the components as attributes, so that its own names are not allowed.
     """
 
     text: str
@@ -333,6 +335,14 @@ class ComponentType:
     instances: bool = False
     without: str = ""
     methods: tuple[str, ...] = ()
+    attribute_of: str = ""
+
+    def is_reserved(self, name: str) -> bool:
+        """Return True for a name or module of the package that has the components as attributes."""
+        if not self.attribute_of:
+            return False
+        package = sys.modules[self.attribute_of]
+        return name in package.__all__ or name in (module.name for module in iter_modules(package.__path__))
 
     def check(self, obj: object, label: str) -> None:
         """Raise :class:`ComponentTypeError` if an object, or a variant of a family, is not of this type."""

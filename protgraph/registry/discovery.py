@@ -14,7 +14,14 @@ from collections.abc import Iterator
 from importlib import metadata
 
 from protgraph.errors import UnknownNameError, suggest
-from protgraph.registry.provider import BUILT_IN, PluginProblem, Provider, is_component_name, normalized_distribution
+from protgraph.registry.provider import (
+    BUILT_IN,
+    PluginProblem,
+    Provider,
+    allowed_names,
+    is_component_name,
+    normalized_distribution,
+)
 
 __all__ = [
     "BUILT_IN",
@@ -177,7 +184,7 @@ def metadata_problems() -> list[PluginProblem]:
             elif group in groups and "=" in line:
                 key, _, value = (part.strip() for part in line.partition("="))
                 if not is_component_name(key, groups[group]):
-                    message = f"the name {key!r} is not valid. Allowed: ASCII letters, digits, '_' and '-'."
+                    message = f"the name {key!r} is not valid. Allowed: {allowed_names(groups[group])}."
                     problems.append(PluginProblem(groups[group], key, source, message))
                 if not _REF.fullmatch(value):
                     message = f"the value {value!r} is not valid. Write it as 'module:attribute'."

@@ -32,6 +32,7 @@ __all__ = [
     "PluginProblem",
     "Provider",
     "RegistryEntry",
+    "allowed_names",
     "check_claims",
     "check_component_name",
     "conflict_error",
@@ -171,9 +172,19 @@ _RULE = "Allowed: letters, digits, '_' and '-' (ASCII), e.g. 'gated_conv'."
 
 
 def is_component_name(name: object, kind: str) -> bool:
-    """Check if a component can have this name: dots separate variants or subcommands, and slashes distributions."""
+    """Check if a component can have this name: dots separate variants or subcommands, and slashes distributions.
+
+    The name of a function is a Python identifier.
+    """
     pattern = _COMMAND if kind == "command" else _NAME
-    return isinstance(name, str) and pattern.fullmatch(name) is not None
+    if not isinstance(name, str) or pattern.fullmatch(name) is None:
+        return False
+    return kind != "function" or name.isidentifier()  # it is an attribute
+
+
+def allowed_names(kind: str) -> str:
+    """Return which names components of a kind may have, for messages."""
+    return "a Python identifier" if kind == "function" else "ASCII letters, digits, '_' and '-'"
 
 
 def check_component_name(name: object, kind: str) -> None:

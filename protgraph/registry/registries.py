@@ -15,6 +15,7 @@ __all__ = [
     "engines",
     "evaluators",
     "featurizers",
+    "functions",
     "heads",
     "hooks",
     "layers",
@@ -68,6 +69,8 @@ _COMMAND = ComponentType(
     instances=True,
 )
 
+_FUNCTION = ComponentType("a function", "types:FunctionType", instances=True, attribute_of="protgraph")
+
 # --- hooks: what an extension of the core adds to one of its functions ---
 
 _RELATIVES = ComponentType(
@@ -89,6 +92,8 @@ mutation_scorers = Registry(kind="mutation_scorer", group="protgraph.mutation_sc
 metrics = Registry(kind="metric", group="protgraph.metrics", type_=_METRIC)
 readers = Registry(kind="reader", group="protgraph.readers", type_=_READER)
 commands = Registry(kind="command", group="protgraph.commands", type_=_COMMAND, session=False)
+functions = Registry(kind="function", group="protgraph.functions", type_=_FUNCTION, session=False)
+"""Functions of extensions that are attributes of ``protgraph``: ``pg.find_pockets``."""
 
 relatives = Registry(kind="relative", group="protgraph.relatives", type_=_RELATIVES, session=False)
 evaluators = Registry(kind="evaluator", group="protgraph.evaluators", type_=_EVALUATOR, session=False)
@@ -114,6 +119,7 @@ registries: dict[str, Registry] = {
     "metrics": metrics,
     "readers": readers,
     "commands": commands,
+    "functions": functions,
 }
 #: Registries of single functions that extensions add; ``protgraph list`` does not show them.
 hooks: dict[str, Registry] = {

@@ -258,6 +258,7 @@ class Registry(Generic[ComponentT, InstanceT]):
         for name in self.names():
             try:
                 bare = self._entry_points().get(split_distribution(name)[1], [])
+                self._check_reserved(name)
                 check_claims(self.kind, name, self._providers(name), bare)
                 if load:
                     self._load(name)
@@ -350,7 +351,21 @@ class Registry(Generic[ComponentT, InstanceT]):
             return name, ""
         return (f"{distribution}/{base}" if distribution else base), variant
 
+    def is_reserved(self, name: str) -> bool:
+        """Return True for a name of protgraph itself that no component of this kind may have."""
+        return self.type is not None and self.type.is_reserved(split_distribution(name)[1])
+
+    def _check_reserved(self, name: str) -> None:
+        if not self.is_reserved(name):
+            return
+        bare = split_distribution(name)[1]
+        raise DuplicateNameError(
+            f"{self.kind} {bare!r} of {self._find(name).description}: protgraph.{bare} is a name of protgraph itself, "
+            f"which a {self.kind} cannot replace. Rename it in the entry-point group {self.group!r}."
+        )
+
     def _load(self, name: str) -> ComponentT | Family[ComponentT]:
+        self._check_reserved(name)
         first, *others = self._providers(name) or [self._find(name)]
         if not all(is_same(first, other) for other in others):
             raise conflict_error(self.kind, name, [first, *others])

@@ -17,7 +17,7 @@ def test_names_follow_the_package() -> None:
     assert project["name"] == "protgraph-deep-lens"
     points = project["entry-points"]
     assert points["protgraph.models"] == {"deep_lens": "protgraph_deep_lens.model:FAMILY"}
-    without = ("trained_models", "mutation_scorers", "relatives", "evaluators")  # the first two need weights
+    without = ("trained_models", "mutation_scorers", "functions")  # the first two need weights
     assert set(points) == {f"protgraph.{kind}" for kind in registries if kind not in without}
     assert points["protgraph.layers"] == {"deep_lens_mean": "protgraph_deep_lens.layer:DeepLensMean"}
     for group in points.values():

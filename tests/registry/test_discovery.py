@@ -145,7 +145,7 @@ def test_an_entry_point_of_another_type_is_an_error_with_its_source(install: Ins
         "odd_types_mod": textwrap.dedent(code)
     })  # fmt: skip
     for registry in registries.values():
-        if value == "function" and registry.kind in ("command", "relative"):
+        if value == "function" and registry.kind in ("command", "function"):
             continue
         with pytest.raises(ComponentTypeError) as e:
             registry.get("odd")

@@ -12,7 +12,7 @@ from protgraph.registry import hooks, registries
 
 def test_registries_with_one_entry_point_group_each() -> None:
     kinds = ["featurizers", "layers", "heads", "models", "tasks", "datasets", "trained_models", "mutation_scorers"]
-    kinds += ["metrics", "readers", "commands"]
+    kinds += ["metrics", "readers", "commands", "functions"]
     assert list(registries) == kinds
     assert list(hooks) == ["relatives", "evaluators", "engines", "stores", "viewer_scripts"]
     for plural, registry in (registries | hooks).items():

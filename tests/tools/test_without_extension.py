@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
+import os
+import subprocess
+import sys
 from pathlib import Path
 from types import ModuleType
 
@@ -36,3 +39,14 @@ def test_the_components_of_a_removed_extension_are_not_listed(tmp_path: Path) ->
     points = (info / "entry_points.txt").read_text()
     assert "protgraph_plugins.foldcomp" not in points and "protgraph_plugins.gat" in points
     assert str(tmp_path / "copy") in environment["PYTHONPATH"]
+
+
+@pytest.mark.slow
+def test_the_functions_of_a_removed_extension_are_no_attributes(tmp_path: Path) -> None:
+    environment = {**os.environ, **TOOL.copy_without("pockets", tmp_path / "copy")}
+    code = (
+        "import protgraph as pg; print(hasattr(pg, 'find_pockets'), 'find_pockets' in dir(pg), pg.compare_structures)"
+    )
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, cwd=tmp_path / "copy", env=environment, capture_output=True, text=True, check=False)
+    assert done.stdout.startswith("False False <function compare_structures"), done.stderr

@@ -17,7 +17,7 @@ import torch
 from protgraph_plugins.scannet.weights import FOLDER_VARIABLE
 
 import protgraph as pg
-from protgraph.errors import CheckpointError, MissingExtraError
+from protgraph.errors import CheckpointError, MissingExtraError, OptionError
 from protgraph.model import pretrained
 
 EXPECTED = list(
@@ -59,6 +59,12 @@ def test_probabilities_do_not_depend_on_the_orientation(published, shared_data):
 def test_a_model_with_published_weights_is_a_checkpoint(published):
     checkpoint = pg.load_checkpoint("scannet.ppi")
     assert (checkpoint.task, checkpoint.reads) == ("protein_interface", "one chain")
+
+
+@pytest.mark.parametrize("variant", ["ppi", "epitope"])
+def test_outputs_of_the_networks_are_no_embeddings(variant, published, structures_dir):
+    with pytest.raises(OptionError, match=f"predict scannet.{variant}"):
+        pg.embed(f"scannet.{variant}", structures_dir / "1ubq.bcif", device="cpu")
 
 
 def test_missing_weights_name_the_repository_and_the_variable(monkeypatch, tmp_path):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
 import torch
@@ -9,8 +11,9 @@ from protgraph_plugins.design import encode
 from protgraph_plugins.similarity import search_embeddings
 
 import protgraph as pg
-from protgraph.errors import CheckpointError
-from protgraph.inference import Embeddings
+from protgraph.errors import CheckpointError, OptionError
+from protgraph.inference import Embeddings, embedding_checkpoint
+from protgraph.model import PublishedWeights
 
 
 @pytest.fixture(scope="module")
@@ -55,6 +58,42 @@ def test_the_encoder_of_proteinmpnn_is_embedded_for_each_chain_alone(files):
     # Neither residue types nor side chains are read.
     ubiquitin = embedded.node[embedded.ptr[0] : embedded.ptr[1]]
     assert np.abs(ubiquitin).max() > 0.1
+
+
+def published_network(name: str, file: object = None) -> PublishedWeights:
+    """Return weights of a model that predicts from complete structures, for the tests below."""
+    target = pg.tasks.get("secondary_structure").target
+    state = pg.build_model(pg.models.get(name), target, seed=1).state_dict()
+    return PublishedWeights(target, state, task="secondary_structure", one_chain=True)
+
+
+def test_a_published_model_that_predicts_from_structures_embeds_what_its_head_reads(files, monkeypatch):
+    monkeypatch.setitem(sys.modules, "published_network", sys.modules[__name__])
+    layers = [pg.component("embed", reads=["aatype", "dihedral"], dim=8), pg.component("gcn", dim=8)]
+    weights = "published_network:published_network"
+    pg.models.register("published_net", pg.ModelSpec("published_net", ["dihedral", "knn"], layers, weights=weights))
+    try:
+        checkpoint = embedding_checkpoint("published_net")
+        assert (checkpoint.task, checkpoint.hidden, checkpoint.reads) == (
+            "secondary_structure",
+            frozenset(),
+            "one chain",
+        )
+        embedded = pg.embed("published_net", files[:1], device="cpu")
+        model = pg.pretrained("published_net")
+        batch = pg.collate([model.plan.precompute(pg.clean(pg.load_structure(files[0])))])
+        expected = model.embed_fields(model.fields_of(batch))["h"].detach().numpy()
+        np.testing.assert_allclose(embedded.node, expected, atol=1e-5)
+    finally:
+        pg.models.unregister("published_net")
+
+
+def test_published_weights_without_vectors_of_a_file_are_refused(files, shared_data, monkeypatch, run, tmp_path):
+    monkeypatch.setenv("PROTGRAPH_PARAGRAPH", str(shared_data / "weights" / "paragraph"))
+    with pytest.raises(OptionError, match=r"'paragraph.paired'.*part of a protein"):
+        pg.embed("paragraph.paired", files[:1], device="cpu")
+    result = run("embed", "paragraph.paired", files[0], "-o", tmp_path / "v.npz")
+    assert result.code == 2 and "paragraph.paired" in result.err and not (tmp_path / "v.npz").exists()
 
 
 def test_search_uses_the_model_whose_name_is_recorded(ensemble, files, tmp_path):
