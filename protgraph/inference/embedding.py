@@ -182,8 +182,8 @@ def embedding_checkpoint(checkpoint: str | Path | Checkpoint) -> Checkpoint:
         )
     if not weights.has_vectors:
         raise OptionError(
-            f"embed {name!r}: its head reads the outputs of its networks, and no vectors of residues. Run 'protgraph "
-            f"predict {name}' for its predictions, or embed with a model of 'protgraph list trained_models'."
+            f"embed {name!r}: its head reads the outputs of its networks, and no vectors of residues. Run "
+            f"'protgraph predict {name}' for its predictions, or embed with a model of 'protgraph list trained_models'."
         )
     return as_checkpoint(name)
 
