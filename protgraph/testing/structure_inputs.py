@@ -78,6 +78,15 @@ class StructureInputs(Inputs):
         order = {"node": node, "graph": torch.arange(len(self.sizes)), "pair": pair_permutation(node, self.sizes)}
         return replace(self, residues=permuted), order
 
+    def with_atoms_reversed(self) -> StructureInputs:
+        """Return the same proteins with the atoms of each residue in the reverse order."""
+        reversed_proteins = []
+        for residues in self.residues:
+            atoms = np.lexsort((-np.arange(len(residues.atom_residue)), residues.atom_residue))
+            taken = {name: getattr(residues, name)[atoms] for name in ("atom_pos", "atom_name", "atom_element")}
+            reversed_proteins.append(replace(residues, **taken))
+        return replace(self, residues=tuple(reversed_proteins))
+
     def renamed(self) -> StructureInputs:
         """Return the same proteins under another name, with other author numbers of residues and names of chains.
 

@@ -226,3 +226,24 @@ class DifferencesOfAuthorNumbers(HonestEdges):
         edges = super().__call__(residues)
         is_far = np.abs(residues.res_id[edges.source] - residues.res_id[edges.target]) > 2
         return pg.EdgeList(edges.source[is_far], edges.target[is_far])
+
+
+@twin("node_order")
+class ToTheNextResidueOfTheFile(HonestMeasure):
+    """Also from the end of a chain to the beginning of the next."""
+
+    def vector(self, residues):
+        return np.roll(residues.pos, -1, axis=0) - residues.pos
+
+
+@twin("node_order")
+class ToTheLastAtomOfTheResidue(HonestMeasure):
+    def vector(self, residues):
+        return residues.atom_pos[residues.atom_ptr[1:] - 1] - residues.pos
+
+
+@twin("non_trivial")
+class HeadWithoutTheFirstLogit(HonestHead):
+    def forward(self, f):
+        logits = super().forward(f)["logits"]
+        return {"logits": torch.cat([0 * logits[:, :1], logits[:, 1:]], 1)}

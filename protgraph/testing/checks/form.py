@@ -311,6 +311,8 @@ def non_trivial(runner: Runner) -> float | None:
         for name, spec in wiring.outputs(runner.module(wiring)).items():
             if _has_empty_block(usual[name], spec):
                 raise runner.failure(f"{name!r} is zero or close to zero{wiring.suffix}")
+            if runner.component.kind == "head" and _has_empty_column(usual[name]):
+                raise runner.failure(f"a column of {name!r} is always zero{wiring.suffix}")
         for read, inputs in _variations(wiring).items():
             varied = runner.run(wiring, inputs)
             require_finite(runner, wiring, varied, inputs=inputs, when=f"after a change of {read!r}")
@@ -355,6 +357,11 @@ def _has_empty_block(value: Tensor, spec: FieldSpec) -> bool:
     flat = value.double().view(len(value), -1)  # a category has no second dimension
     blocks = [] if spec.irreps == "point" else _blocks(spec, flat.size(1))
     return any(bool(flat[:, block].abs().max() < _MAGNITUDE) for block in blocks)
+
+
+def _has_empty_column(value: Tensor) -> bool:
+    """Return True if an output is 0 in one column for all rows."""
+    return value.dim() > 1 and value.is_floating_point() and not bool(value.flatten(1).any(0).all())
 
 
 def _blocks(spec: FieldSpec, width: int) -> list[slice]:
