@@ -2,6 +2,16 @@
 
 from __future__ import annotations
 
-from protgraph_plugins.ligands.ligand_table import LigandAtoms, join_ligand, read_ligand_table, write_complex
+from protgraph.lazy_names import lazy_names
 
-__all__ = ["LigandAtoms", "join_ligand", "read_ligand_table", "write_complex"]
+# Public name → module that exports it.
+_HOME = {
+    "LigandAtoms": "protgraph_plugins.ligands.ligand_table",
+    "join_ligand": "protgraph_plugins.ligands.ligand_table",
+    "read_ligand_table": "protgraph_plugins.ligands.ligand_table",
+    "write_complex": "protgraph_plugins.ligands.ligand_table",
+}
+
+__all__ = [*_HOME]
+
+__getattr__, __dir__ = lazy_names(__name__, _HOME)

@@ -14,7 +14,6 @@ import typer
 
 from protgraph.cli import check_output, progress_bar
 from protgraph.errors import DatasetError, OptionError
-from protgraph.evaluation import cluster_weights, draw_copies
 
 if TYPE_CHECKING:
     import numpy as np
@@ -289,6 +288,8 @@ def _mean_and_interval(values: list[np.ndarray], clusters: list[str]) -> tuple[n
     """Return the mean over ligands ``(K,)``, and the ends of its 95 % interval, from resampled clusters."""
     import numpy as np
 
+    from protgraph.evaluation import draw_copies
+
     total = np.stack([rows.sum(0) for rows in values])  # (P, K)
     count = np.array([len(rows) for rows in values])
     _, number = np.unique(clusters, return_inverse=True)
@@ -304,6 +305,8 @@ def _calibration_errors(scored: list[_Scored]) -> tuple[float, float]:
     First of all pockets, then with one vote for each cluster of proteins.
     """
     import numpy as np
+
+    from protgraph.evaluation import cluster_weights
 
     probability = np.concatenate([protein.probability for protein in scored])
     is_bound = np.concatenate([protein.is_bound for protein in scored])

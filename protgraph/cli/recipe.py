@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from protgraph.cli.output_path import Overwrite, check_output_folder
+from protgraph.errors import OptionError
 
 if TYPE_CHECKING:
     from protgraph.checkpoint import Checkpoint
@@ -23,6 +24,13 @@ def recipe_command(
     evaluate: Annotated[
         bool,
         typer.Option("--evaluate", help="Train nothing: evaluate the weights beside the recipe again, for a new card."),
+    ] = False,
+    calibrate: Annotated[
+        bool,
+        typer.Option(
+            "--calibrate",
+            help="With --evaluate: fit the calibration again as the recipe says. The weights of the members stay.",
+        ),
     ] = False,
     jobs: Annotated[int, typer.Option(help="Processes that read structure files.")] = 1,
     overwrite: Overwrite = False,
@@ -40,6 +48,7 @@ def recipe_command(
       protgraph recipe secondary_structure -o reproduced
       protgraph recipe my_site.toml -o my_site
       protgraph recipe ddg_binding --evaluate -o evaluated
+      protgraph recipe dna_site --evaluate --calibrate -o calibrated
       protgraph predict my_site/model.safetensors 1ubq.cif -o out.csv
     """
     from protgraph.checkpoint import TrainedModel
@@ -47,10 +56,14 @@ def recipe_command(
     from protgraph.registry import trained_models
 
     path = trained_models.get(recipe).recipe if recipe in trained_models else Path(recipe)
+    if calibrate and not evaluate:
+        raise OptionError(
+            "--calibrate: only with --evaluate; a recipe that is run is calibrated anyway. Add --evaluate."
+        )
     check_output_folder(out, inputs=[path], overwrite=overwrite, apart=True)
     if evaluate:
         before = TrainedModel(path.parent, check_code=False)
-        trained = evaluate_recipe(before, out, jobs=jobs, overwrite=overwrite)
+        trained = evaluate_recipe(before, out, jobs=jobs, overwrite=overwrite, recalibrate=calibrate)
     else:
         trained = run_recipe(path, out, jobs=jobs, overwrite=overwrite, on_member=_print_member)
     typer.echo(trained.doc)

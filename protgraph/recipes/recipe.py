@@ -60,6 +60,9 @@ class Recipe(BaseModel):
         2 or more: cross-fitting. The proteins of train and val are divided into folds by cluster; members trained
         without a fold predict it, and the calibration is fitted on all of these predictions. Each member is trained
         once more for each fold.
+    calibration_seeds : sequence of int
+        Seeds of the members that are trained for each fold; default: those of all members. Fewer take less time; their
+        mean is less exact than that of all members, so the calibration is that of a weaker model.
     metrics : sequence of str
         Further metrics for the card, names of the registry ``protgraph.metrics``.
     evaluate : sequence of mapping
@@ -103,6 +106,7 @@ class Recipe(BaseModel):
     read: dict[str, Any] = {}
     calibration: Literal["temperature", "platt", "isotonic", "linear", "none"] = "temperature"
     calibration_folds: Annotated[int, Field(ge=0)] = 0
+    calibration_seeds: tuple[Seed, ...] = ()
     metrics: tuple[str, ...] = ()
     evaluate: tuple[EvaluationSet, ...] = ()
     float16: bool = True
@@ -117,6 +121,8 @@ class Recipe(BaseModel):
             raise ValueError("fit.seed: seeds are the list 'seeds'")
         if self.calibration_folds == 1:
             raise ValueError("calibration_folds: 1. Allowed: 0, or at least 2")
+        if self.calibration_seeds and not self.calibration_folds:
+            raise ValueError("calibration_seeds: only for cross-fitting. Set calibration_folds, or leave it out")
         unknown = sorted(set(self.fit) - set(FitConfig.__dataclass_fields__))
         if unknown:
             raise ValueError(f"fit: unknown {unknown[0]!r}")

@@ -91,19 +91,13 @@ def run_recipe(
     path, spec = Path(recipe), Recipe.from_toml(recipe)
     _check_folder(out, overwrite=overwrite)
     data = _RecipeData.load(spec, cache=cache)
-    folder_of_members = Path(out).with_name(f"{Path(out).name}.members")
+    folder_of_members = _folder_of_members(out)
     members = _train(spec, data.dataset, folder_of_members, cache, jobs, on_member)
     first, *further = members.values()
     task = data.task_of(first.model)
     stores = prepare(data.dataset, task, first.model.plan, cache=cache, jobs=jobs).splits
     predictions = _predict([first.model, *(member.model for member in further)], stores, task)
-    calibration = None
-    if spec.calibration != "none":
-        rows, fitted_on = predictions["val"], "val"
-        if spec.calibration_folds:
-            rows = _cross_fit(spec, data.dataset, task, folder_of_members, cache, jobs)
-            fitted_on = f"train and val, cross-fitted in {spec.calibration_folds} folds"
-        calibration = fit_calibration(spec.calibration, rows, first.model.target, split=fitted_on)
+    calibration = _fit_calibration(spec, data, task, predictions["val"], folder_of_members, cache, jobs)
     checkpoint = _checkpoint(spec, [first, *further], task, stores, predictions["val"], calibration)
     results = _results(data.dataset, _with_metrics(task, spec), stores, predictions, checkpoint)
     card = _card(spec, data, list(members), predictions, checkpoint, results)
@@ -122,11 +116,12 @@ def evaluate_recipe(
     cache: str | Path | None = None,
     jobs: int = 1,
     overwrite: bool = False,
+    recalibrate: bool = False,
 ) -> TrainedModel:
-    """Evaluate the weights of a trained model again, and write its folder with a new card; nothing is trained.
+    """Evaluate the weights of a trained model again, and write its folder with a new card.
 
-    Weights, calibration and thresholds stay as they are. Calls come from the predictions of validation, floors and
-    rivals from the cards of the datasets.
+    Weights and thresholds stay as they are. Calls come from the predictions of validation, floors and rivals from the
+    cards of the datasets.
 
     Parameters
     ----------
@@ -134,6 +129,9 @@ def evaluate_recipe(
         Folder of :func:`run_recipe`.
     out, cache, jobs, overwrite
         See :func:`run_recipe`.
+    recalibrate : bool
+        Fit the calibration again as the recipe says. For cross-fitting, members are trained once for each fold; an
+        interrupted run continues from ``OUT.members``. By default nothing is trained, and the calibration stays.
 
     Raises
     ------
@@ -147,12 +145,21 @@ def evaluate_recipe(
     held = held_out(data.dataset, task.name)
     stores = prepare(held, task, checkpoint.model.plan, cache=cache, jobs=jobs, needs_train=False).splits
     predictions = _predict(checkpoint.members, stores, task)
+    folder_of_members = _folder_of_members(out)
+    if recalibrate:
+        calibration = _fit_calibration(spec, data, task, predictions["val"], folder_of_members, cache, jobs)
+        checkpoint = replace(checkpoint, calibration=calibration)
     results = _results(held, _with_metrics(task, spec), stores, predictions, checkpoint)
     card = _card(spec, data, before.members, predictions, checkpoint, results)
     card = card.model_copy(update={"versions": before.versions, "seconds": before.seconds})  # those of training
     with atomic_write(Path(out), folder=True, overwrite=overwrite) as folder:
-        shutil.copyfile(trained.folder / WEIGHTS, folder / WEIGHTS)
+        if recalibrate:
+            save_checkpoint(folder / WEIGHTS, with_stored_predictions(checkpoint))
+        else:
+            shutil.copyfile(trained.folder / WEIGHTS, folder / WEIGHTS)
         _write_report(folder, trained.recipe, card, predictions, checkpoint)
+    if recalibrate:
+        shutil.rmtree(folder_of_members, ignore_errors=True)  # it is absent without cross-fitting
     return TrainedModel(Path(out))
 
 
@@ -179,9 +186,33 @@ class _RecipeData:
         return task if model.decoder is None else task.for_decoder()
 
 
+def _fit_calibration(
+    recipe: Recipe,
+    data: _RecipeData,
+    task: Task,
+    validation: SplitPredictions,
+    folder_of_members: Path,
+    cache: str | Path | None,
+    jobs: int,
+) -> CalibrationMap | None:
+    """Fit the calibration on validation, or by cross-fitting; None if the recipe has none."""
+    if recipe.calibration == "none":
+        return None
+    rows, fitted_on = validation, "val"
+    if recipe.calibration_folds:
+        rows = _cross_fit(recipe, data.dataset, task, folder_of_members, cache, jobs)
+        fitted_on = f"train and val, cross-fitted in {recipe.calibration_folds} folds"
+    return fit_calibration(recipe.calibration, rows, task.target, split=fitted_on)
+
+
 def _check_folder(out: str | Path, *, overwrite: bool) -> None:
     if not overwrite and Path(out).is_dir() and any(Path(out).iterdir()):
         raise OutputFileError(f"folder not written: {str(out)!r} has files. Give another folder, or overwrite=True.")
+
+
+def _folder_of_members(out: str | Path) -> Path:
+    """Return the folder of the members and states of an interrupted run."""
+    return Path(out).with_name(f"{Path(out).name}.members")
 
 
 def _predict(
@@ -244,6 +275,7 @@ def _cross_fit(
     recipe: Recipe, dataset: Dataset, task: Task, folder: Path, cache: str | Path | None, jobs: int
 ) -> SplitPredictions:
     """Return predictions of the proteins of train and val, each by members trained without its cluster."""
+    recipe = recipe.model_copy(update={"seeds": recipe.calibration_seeds or recipe.seeds})
     splits = {e.id: e.split for e in dataset.examples(task.name) if e.split in ("train", "val")}
     used = resplit(dataset, task.name, splits, "train and val")
     assignment = assign_folds(used, task.name, recipe.calibration_folds)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from protgraph.checkpoint import TrainedModel, load_checkpoint, save_checkpoint
 from protgraph.errors import OptionError
@@ -134,6 +135,28 @@ def test_cross_fitting_calibrates_on_every_protein_of_train_and_val_once(recipe,
     assert not np.allclose(seen, np.sort(fitted[0].logits.softmax(1)[:, 0].numpy()), atol=1e-3)
 
 
+@pytest.mark.slow
+def test_a_calibration_is_fitted_again_without_changing_the_weights(made, recipe, tmp_path) -> None:
+    folder = tmp_path / "before"
+    shutil.copytree(recipe.parent / "data", folder / "data")
+    shutil.copy(recipe.parent / "splits.csv", folder)
+    for file in made.folder.iterdir():
+        shutil.copy(file, folder)
+    folds = "[0, 1]\ncalibration_folds = 3\ncalibration_seeds = [1]"
+    (folder / "recipe.toml").write_text(TOML.replace("[0, 1]", folds))
+    again = evaluate_recipe(TrainedModel(folder), tmp_path / "again", recalibrate=True)
+    before, after = made.checkpoint(), again.checkpoint()
+    assert after.calibration.split == "train and val, cross-fitted in 3 folds"
+    assert after.calibration.proteins == 5
+    assert after.calibration.slope != before.calibration.slope
+    for old, new in zip(before.members, after.members, strict=True):
+        for name, value in new.state_dict().items():
+            assert torch.equal(value, old.state_dict()[name]), name
+    assert after.threshold == before.threshold
+    assert again.card().splits["test"].metrics == made.card().splits["test"].metrics
+    assert not (tmp_path / "again.members").exists()
+
+
 def test_the_page_has_metrics_and_limits(made) -> None:
     page = (made.folder / "README.md").read_text()
     assert "- A test." in page and "accuracy" in page and "reliability.svg" in page
@@ -153,11 +176,23 @@ def test_an_existing_folder_is_kept(made, recipe) -> None:
         ({"fit": {"epochs": -1}}, "epochs"),
         ({"models": []}, "models"),
         ({"calibration_folds": 1}, "calibration_folds"),
+        ({"calibration_seeds": [0]}, "calibration_seeds"),
         ({"seeds": [-1]}, "seeds"),
         ({"calibration": "plat"}, "calibration"),
         ({"metrics": ["dise"]}, "dise"),
     ],
-    ids=["key", "fit_key", "seed", "fit_value", "models", "calibration_folds", "seeds", "calibration", "metrics"],
+    ids=[
+        "key",
+        "fit_key",
+        "seed",
+        "fit_value",
+        "models",
+        "calibration_folds",
+        "calibration_seeds",
+        "seeds",
+        "calibration",
+        "metrics",
+    ],
 )
 def test_wrong_recipes_are_errors_with_the_key(change, part) -> None:
     with pytest.raises(OptionError, match=part):

@@ -110,6 +110,7 @@ def test_users_own_complexes_train_and_predict_from_the_command_line(entries, st
     arguments = ["gign", "--data", folder, "--ligands", "--labels", tmp_path / "l.csv", "--task", "pK"]
     trained = CliRunner().invoke(app, ["train", *map(str, arguments), "--epochs", "1", "-o", str(out)])
     assert trained.exit_code == 0, trained.output
+    assert "bonds of ligand A1C8P are guessed from distances (1 graph)" in trained.output  # of 10sb
     table = tmp_path / "pk.csv"
     predicted = CliRunner().invoke(app, ["predict", str(out), str(folder), "-o", str(table)])
     assert predicted.exit_code == 0, predicted.output

@@ -1,0 +1,7 @@
+# Written by tools/stubs.py.
+from protgraph_plugins.ligands.ligand_table import (
+    LigandAtoms as LigandAtoms,
+    join_ligand as join_ligand,
+    read_ligand_table as read_ligand_table,
+    write_complex as write_complex,
+)
