@@ -41,9 +41,7 @@ _NOUNS = {
 _SHOWN = 60  # characters of a value in a message
 
 
-def check_arguments(
-    *names: str, error: type[ProtgraphError] = OptionError
-) -> Callable[[Callable[P, R]], Callable[P, R]]:
+def check_arguments(*names: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Check arguments of a function against their annotations on each call.
 
     Notes
@@ -83,9 +81,9 @@ def check_arguments(
         def run(*args: P.args, **kwargs: P.kwargs) -> R:
             for name, place, hint in checked():
                 if place < len(args):
-                    _check(args[place], hint, f"{label}: {name}", error)
+                    _check(args[place], hint, f"{label}: {name}", OptionError)
                 elif name in kwargs:
-                    _check(kwargs[name], hint, f"{label}: {name}", error)
+                    _check(kwargs[name], hint, f"{label}: {name}", OptionError)
             return function(*args, **kwargs)
 
         return run

@@ -374,6 +374,5 @@ def calibrated(rows: SplitPredictions, checkpoint: Checkpoint) -> SplitPredictio
 
 
 def _scaled(logits: Tensor, slope: list[float], offset: list[float]) -> Tensor:
-    """Return ``slope * logits + offset``, per column."""
     z = logits.double()
     return (z * z.new_tensor(slope) + z.new_tensor(offset or [0.0])).to(logits.dtype)

@@ -129,7 +129,6 @@ def _common_tasks(
 
 
 def _models(rows: Mapping[tuple[str, str], object]) -> list[str]:
-    """Return the models of a run, in the order of its rows."""
     return list(dict.fromkeys(model for _, model in rows))
 
 
@@ -156,7 +155,6 @@ def _read(folder: Path) -> dict[tuple[str, str], dict[int, BenchRow]]:
 
 
 def _model_pairs(models: Sequence[Sequence[str]], chosen: Mapping[str, str] | None) -> list[tuple[str, str]]:
-    """Return the pairs of models to compare, of run A and of run B."""
     models_a, models_b = models
     if chosen:
         for model_a, model_b in chosen.items():

@@ -407,15 +407,10 @@ class BenchSpec(BaseModel):
         """Return a copy with other values, validated again."""
         return BenchSpec(**{name: getattr(self, name) for name in type(self).model_fields} | changes)
 
-    def with_setting(self, path: str, value: Any, *, where: str = "--set") -> BenchSpec:
+    def with_setting(self, path: str, value: Any) -> BenchSpec:
         """Return the spec with another value in all models that have a path; the others stay as they are.
 
-        Parameters
-        ----------
-        path, value
-            See :func:`protgraph.model.change_model`.
-        where : str
-            Origin of the value, for errors.
+        ``path`` and ``value`` are those of ``--set``; see :func:`protgraph.model.change_model`.
 
         Raises
         ------
@@ -423,12 +418,12 @@ class BenchSpec(BaseModel):
             No model has the path, or it is ``name``, since names must differ.
         """
         if path == "name":
-            raise OptionError(f"{where} name: models keep their names in a benchmark. Change another path.")
+            raise OptionError(f"--set name: models keep their names in a benchmark. Change another path.")
         graphs, problems = {}, []
         for name in self.models:
             try:
                 graph = self.graphs[name] if name in self.graphs else replace(self.graph_of(name), name=name)
-                graphs[name] = change_model(graph, {path: value}, where=where)
+                graphs[name] = change_model(graph, {path: value}, where="--set")
             except (OptionError, PluginLoadError) as e:
                 problems.append(e)
         if not graphs:

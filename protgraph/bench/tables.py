@@ -123,7 +123,6 @@ def _metric_column(metric: str, mode: str, suffix: str = "") -> Column:
 
 
 def _best(means: Mapping[str, float], mode: str | None) -> str:
-    """Return the model with the best mean; "" without one."""
     defined = {model: mean for model, mean in means.items() if not math.isnan(mean)}
     if mode is None or not defined:
         return ""

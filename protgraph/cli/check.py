@@ -155,7 +155,6 @@ def _plural(kind: str) -> str:
 
 
 def _all_components(registries: Sequence[Registry], foreign: ForeignChecks) -> list[Component]:
-    """Return the components of all registries."""
     components = []
     for registry in registries:
         for name in registry:
@@ -164,7 +163,6 @@ def _all_components(registries: Sequence[Registry], foreign: ForeignChecks) -> l
 
 
 def _of_registries(registries: Sequence[Registry], name: str, foreign: ForeignChecks) -> list[Component]:
-    """Return the components of this name of all registries."""
     components = []
     for registry in registries:
         components += _variants(registry, name, foreign)

@@ -268,7 +268,6 @@ def _counts(reports: Sequence[Report]) -> str:
 
 
 def _line(report: Report) -> str:
-    """Return one report as a line."""
     sign, color = _SIGN[report.status]
     error = "" if report.error is None else f"{report.error:.1e}"
     message = report.message.replace("\n", "\n    ")

@@ -97,7 +97,6 @@ def _folds(text: str) -> int | Literal["leave-one-group-out"]:
 
 
 def _fold_path(out: Path) -> Path:
-    """Return the path of the table of folds."""
     return out.with_name(f"{out.stem}.folds.csv")
 
 

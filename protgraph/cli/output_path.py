@@ -199,7 +199,6 @@ def _check_differs(path: Path, inputs: Iterable[str], label: str) -> None:
 
 
 def _check_apart(folder: Path, inputs: Iterable[str], label: str) -> None:
-    """Raise if an input is in the folder."""
     real_folder = os.path.realpath(folder)
     for name in inputs:
         if os.path.realpath(name).startswith(os.path.join(real_folder, "")):

@@ -292,7 +292,6 @@ def _predict(checkpoint: str, request: _Request, loaded: LoadedCheckpoint | None
 
 
 def _requested(outputs: Mapping[str, Path | None]) -> dict[str, Path]:
-    """Return the outputs that are requested, by option."""
     return {option: path for option, path in outputs.items() if path is not None}
 
 

@@ -429,7 +429,6 @@ def _threshold_text(rule: CallRule) -> str:
 
 
 def _lines(file: str, rows: list[Row]) -> list[str]:
-    """Return the lines of one file."""
     large = [row for row in rows if int(row[2]) >= _SMALLEST]
     in_small = sum(int(row[2]) for row in rows) - sum(int(row[2]) for row in large)
     apart = f", and {count_noun(in_small, 'called residue')} in smaller groups" if in_small else ""

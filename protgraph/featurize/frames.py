@@ -295,7 +295,6 @@ def _dihedral(a: Tensor, b: Tensor, c: Tensor, d: Tensor) -> _Angle:
 
 
 def _angle(a: Tensor, b: Tensor, c: Tensor) -> _Angle:
-    """Return the angle at b."""
     u, v = a - b, c - b
     normal = cross(u, v, dim=-1)
     is_defined = (_length(u) > 0) & (_length(v) > 0)

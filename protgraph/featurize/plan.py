@@ -187,7 +187,6 @@ class FeaturePlan:
             self._add(*item)
 
     def _fields_of_graphs(self) -> dict[str, FieldSpec]:
-        """Return the fields that graphs have without any featurizer."""
         fields = {name: field(name) for name in (*ALWAYS, "proteins")}
         if self.node_type != "residue":
             fields |= {name: field(name) for name in ATOM_FIELDS}
@@ -411,7 +410,6 @@ class FeaturePlan:
             )
 
     def _add_outputs(self, path: str, component: ComponentSpec, outputs: Mapping[str, FieldSpec]) -> None:
-        """Add the fields that a featurizer writes."""
         for local, spec in outputs.items():
             name = component.output_field(local)
             if name in self.fields:

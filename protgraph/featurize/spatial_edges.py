@@ -15,7 +15,7 @@ from annotated_types import Ge, Gt
 
 from protgraph.errors import OptionError, WiringError
 from protgraph.featurize.base import EdgeFeaturizer, EdgeList
-from protgraph.structure.descriptors.representative_atoms import cb_or_ca, sidechain_centroid
+from protgraph.structure.descriptors.backbone_geometry import cb_or_ca, sidechain_centroid
 from protgraph.structure.neighbors import search as neighbors
 from protgraph.structure.neighbors.atom_distance import knn_by_atoms
 from protgraph.structure.residues.atoms import NodeAtoms

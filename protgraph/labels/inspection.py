@@ -187,7 +187,6 @@ class _TableColumns(NamedTuple):
 
 
 def _interpret(table: LabelTable, options: _Options) -> _TableColumns:
-    """Interpret each label column of a table."""
     usable, refused = [], {}
     for name in table.labels:
         try:
@@ -206,7 +205,6 @@ def _name_absent(absent: Mapping[str, int]) -> tuple[str, ...]:
 
 
 def _describe_table(source: Path | Sequence[str], table: LabelTable, options: _Options) -> DatasetDescription:
-    """Return the description of a table whose files are not all there."""
     columns = _interpret(table, options)
     names = [str(source)] if isinstance(source, Path) else source
     return DatasetDescription(
@@ -228,7 +226,6 @@ def _inspect_task(
     task: str | Task | None,
     options: _Options,
 ) -> DatasetInspection:
-    """Inspect proteins for one task."""
     data = FolderDataset(proteins, table, **selection._asdict(), **options._asdict())
     check_labels_are_used([data])
     return _read_all(data, data.describe(), task)

@@ -187,7 +187,6 @@ def is_registered_dataset(dataset: object) -> TypeGuard[str | Dataset]:
 
 
 def _registered_dataset(dataset: str | Dataset, labels: Any, read: ReadOptions | None) -> Dataset:
-    """Return a registered dataset, or a given one, with other read options if there are any."""
     if labels is not None:
         raise DatasetError(
             f"labels {str(labels)!r}: dataset {getattr(dataset, 'name', dataset)!r} has labels of its own. Labels are "

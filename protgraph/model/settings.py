@@ -211,7 +211,6 @@ def _is_named(component: Mapping[str, Any], number: int, path: _ComponentPath) -
 
 
 def _changed_component(component: Mapping[str, Any], path: _ComponentPath, value: Any, where: str) -> dict[str, Any]:
-    """Return a component with another value."""
     keys = (path.entry, *path.inside)
     if len(keys) == 1 and path.entry not in COMPONENT_KEYS:
         keys = ("options", path.entry)
@@ -233,7 +232,6 @@ def _class_of(key: str, name: str) -> Callable[..., object]:
 
 
 def _require_option(component: Callable[..., object], name: str, option: str, where: str) -> None:
-    """Raise if a component does not have an option."""
     options = component_options(component)
     if option not in options:
         raise OptionError(

@@ -408,7 +408,6 @@ def _resolve_writes(n: ComponentSpec, layer: type[GraphLayer], edges: str, ends:
 
 
 def _check_local_names(where: str, n: ComponentSpec, layer: type[GraphLayer]) -> None:
-    """Raise if a layer is wired by names that it does not have."""
     if n.inputs and not layer.variadic:
         raise WiringError(f"{where} reads {', '.join(layer.reads)}. Give reads={{local: field}}, not a list of fields.")
     unknown = sorted(set(n.reads) - set(layer.reads) - set(layer.optional))

@@ -96,7 +96,6 @@ class ShardWork:
     earlier: Path | None = None
 
     def __call__(self, task: ShardTask) -> ShardResult:
-        """Return the finished shard of a task."""
         begin = time.perf_counter()
         results: list[GraphResult | Failure] = []
         contents, sizes = [], []

@@ -308,7 +308,6 @@ def _is_result_of(member: Checkpoint, model: str | Mapping[str, Any], dataset: D
 
 
 def _with_metrics(task: Task, recipe: Recipe) -> Task:
-    """Return the task with the further metrics of the recipe."""
     names = [metric.name for metric in task.metrics]
     return replace(
         task, metrics=(*task.metrics, *(registry.metrics.get(name) for name in recipe.metrics if name not in names))

@@ -260,7 +260,6 @@ def as_components(items: Sequence[ComponentSpec | str | Mapping[str, Any]], key:
 
 
 def _repeated(block: Mapping[str, Any], key: str) -> list[ComponentSpec]:
-    """Return the components of a repeated block, one after the other."""
     unknown = sorted(set(block) - {"layers", "repeat"})
     if unknown:
         raise WiringError(f"{key}: block of layers: unknown key {unknown[0]!r}. Allowed: layers, repeat.")

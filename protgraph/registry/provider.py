@@ -492,7 +492,6 @@ def _has_name(obj: object) -> bool:
 
 
 def _first_line(e: BaseException) -> str:
-    """Return the first line of the message of an exception."""
     return (str(e).strip() or "no message").splitlines()[0]
 
 

@@ -344,7 +344,6 @@ class Registry(Generic[ComponentT, InstanceT]):
         return providers[0]
 
     def _split(self, name: str) -> tuple[str, str]:
-        """Split into name and variant."""
         distribution, bare = split_distribution(name)
         base, _, variant = bare.partition(".")
         if bare in self._entry_points():  # a subcommand, or installed under an invalid name with a dot

@@ -15,7 +15,7 @@ from torch import Generator, Tensor
 from torch_geometric.data import Data
 
 from protgraph.data.datasets.target import Target
-from protgraph.structure.descriptors.representative_atoms import beta_carbon
+from protgraph.structure.descriptors.backbone_geometry import beta_carbon
 from protgraph.structure.residues.residues import Residues
 from protgraph.task.input_masking import InputMasking
 from protgraph.task.losses import binary_cross_entropy, known_labels

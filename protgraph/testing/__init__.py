@@ -14,10 +14,9 @@ from __future__ import annotations
 from protgraph.data.graph.conformity import Conformity
 from protgraph.testing.component import Component, find_components
 from protgraph.testing.model_wiring import offline_models
-from protgraph.testing.parametrize import parametrize_with_checks
 from protgraph.testing.protein_fixtures import degenerate_proteins, make_protein
 from protgraph.testing.runner import ConformityError, release_modules
-from protgraph.testing.suite import CHECKS, Check, Report, check_component
+from protgraph.testing.suite import CHECKS, Check, Report, check_component, parametrize_with_checks
 from protgraph.testing.symmetry import (
     ComparisonError,
     act,

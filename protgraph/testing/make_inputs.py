@@ -137,7 +137,6 @@ def _inputs_of_graphs(
 
 
 def _without_edges(specs: Mapping[str, FieldSpec]) -> dict[str, FieldSpec]:
-    """Return the specs of tensors other than edges."""
     return {name: spec for name, spec in specs.items() if spec.is_tensor and edge_set_of(name) is None}
 
 

@@ -498,7 +498,6 @@ def _rows(
     graph: Any,
     target: Target,
 ) -> Iterator[tuple[Any, ...]]:
-    """Yield the rows of one protein."""
     rows = (test.protein_of_rows == number).nonzero().flatten()
     if target.level == "node":
         rows = rows[residue_nodes(graph)]

@@ -7,7 +7,7 @@ import pytest
 
 from protgraph.featurize import build_graph
 from protgraph.registry.component import component
-from protgraph.structure.descriptors.representative_atoms import cb_or_ca, sidechain_centroid
+from protgraph.structure.descriptors.backbone_geometry import cb_or_ca, sidechain_centroid
 from protgraph.structure.neighbors import search as neighbors
 
 SYMMETRIC = ["radius", "delaunay", "complete", "peptide_bond", "covalent_bond", "disulfide"]

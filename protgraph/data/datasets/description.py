@@ -73,7 +73,6 @@ class DatasetDescription:
         return str(self)[part]
 
     def __str__(self) -> str:
-        """Return the lines."""
         title = f"dataset {self.name}: {count_noun(self.proteins, 'protein')}"
         if self.files:
             title += f" in {self.files}"

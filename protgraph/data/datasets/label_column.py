@@ -281,7 +281,6 @@ def _numbers(
     *,
     is_alone: bool,
 ) -> LabelColumn:
-    """Return a column of binary labels or numbers."""
     _check_digits(known, where)
     _check_label_strings(known, where)
     values = np.full(len(cells), np.nan)
@@ -380,7 +379,6 @@ def _classes(
     *,
     is_chosen: bool,
 ) -> LabelColumn:
-    """Return a column of classes."""
     counts = Counter(text for _, text in cells if text not in marks)
     if not counts:
         raise LabelError(f"{where} has no known label. Unknown are blank cells, {', '.join(UNKNOWN_CLASSES)}.")

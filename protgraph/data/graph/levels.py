@@ -148,7 +148,6 @@ class LocalLevels:
         return spec.as_(spec.name, on="")
 
     def _mismatch(self, path: str, local: str, spec: FieldSpec, nodes: str) -> WiringError:
-        """Return the error for a field on other edges or nodes."""
         where = f"{path}: reads={{{local!r}: {spec.name!r}}}: {spec.name!r}"
         name = _set_of_rows(nodes)
         if spec.level == "edge":
@@ -183,7 +182,6 @@ class LocalLevels:
 
 
 def _has_edges(rows: str) -> bool:
-    """Return True if these rows are edges, and not nodes."""
     return rows != "node" and not is_node_set(rows)
 
 

@@ -5,7 +5,10 @@ from protgraph.structure.descriptors.backbone_geometry import (
     CB_CROSS,
     CB_N,
     backbone_dihedrals,
+    beta_carbon,
+    cb_or_ca,
     dihedral_angle,
+    sidechain_centroid,
     virtual_cb,
 )
 from protgraph.structure.descriptors.ca_trace import p_sea, sidechain_direction, trace_angles
@@ -16,7 +19,6 @@ from protgraph.structure.descriptors.internal_coordinates import (
     bond_lengths,
     sidechain_dihedrals,
 )
-from protgraph.structure.descriptors.representative_atoms import beta_carbon, cb_or_ca, sidechain_centroid
 from protgraph.structure.descriptors.sasa import MAX_SASA, PROBE, atom_sasa, protor_radii, residue_sasa
 from protgraph.structure.descriptors.solvent_exposure import (
     cb_direction,

@@ -1,4 +1,4 @@
-"""Backbone dihedral angles and the virtual CB, in float64. Missing atoms are NaN and give NaN.
+"""Backbone dihedral angles, the virtual CB, and one point per residue, in float64. Missing atoms are NaN and give NaN.
 
 Not biotite: ``dihedral_backbone`` also returns angles across chain breaks and chain ends; others are equal (biotite
 1.6.0, 2026-11-22).
@@ -9,10 +9,20 @@ from __future__ import annotations
 import numpy as np
 
 from protgraph.structure.residues.chain_breaks import linked_to_next
-from protgraph.structure.residues.residues import Residues
+from protgraph.structure.residues.residues import BACKBONE, Residues
 from protgraph.structure.vectors import cross, length
 
-__all__ = ["CB_C", "CB_CROSS", "CB_N", "backbone_dihedrals", "dihedral_angle", "virtual_cb"]
+__all__ = [
+    "CB_C",
+    "CB_CROSS",
+    "CB_N",
+    "backbone_dihedrals",
+    "beta_carbon",
+    "cb_or_ca",
+    "dihedral_angle",
+    "sidechain_centroid",
+    "virtual_cb",
+]
 
 #: Coefficients of b × c, b and c of the virtual CB: ideal bond lengths and angles at CA; see :func:`virtual_cb`.
 CB_CROSS, CB_N, CB_C = -0.58273431, 0.56802827, -0.54067466
@@ -153,3 +163,43 @@ def virtual_cb(backbone: np.ndarray) -> np.ndarray:
     c = positions[:, 2] - ca
     a = cross(b, c)
     return CB_CROSS * a + CB_N * b + CB_C * c + ca
+
+
+# --- one point per residue: CB or the center of the side chain -------------------------------------------------------
+
+
+_NO_SIDECHAIN = (*BACKBONE, "OXT")
+
+
+def cb_or_ca(residues: Residues) -> np.ndarray:
+    """Return CB of the file, else the virtual CB, else (without N or C) CA.
+
+    Returns
+    -------
+    ndarray
+        ``(N, 3)`` float64, Å.
+
+    References
+    ----------
+    See :func:`protgraph.structure.descriptors.backbone_geometry.virtual_cb`.
+    """
+    point = beta_carbon(residues)
+    return np.where(np.isnan(point), residues.pos, point)
+
+
+def beta_carbon(residues: Residues) -> np.ndarray:
+    """Return CB of the file, else the virtual CB, else NaN, ``(N, 3)`` float64, Å."""
+    point = virtual_cb(residues.backbone)
+    atoms = np.flatnonzero(residues.atom_name == "CB")[::-1]  # backwards, so that the first is written last
+    point[residues.atom_residue[atoms]] = residues.atom_pos[atoms]
+    return point
+
+
+def sidechain_centroid(residues: Residues) -> np.ndarray:
+    """Return the mean of the side-chain heavy atoms of each residue, or CA without any, ``(N, 3)`` float64, Å."""
+    atoms = np.flatnonzero(~np.isin(residues.atom_name, _NO_SIDECHAIN))
+    owner, n = residues.atom_residue[atoms], len(residues)
+    center = residues.pos.astype(np.float64)  # sums relative to CA avoid rounding far from the origin
+    offset = residues.atom_pos[atoms].astype(np.float64) - center[owner]
+    total = np.stack([np.bincount(owner, offset[:, axis], n) for axis in range(3)], 1)
+    return center + total / np.maximum(np.bincount(owner, minlength=n), 1)[:, None]

@@ -174,7 +174,6 @@ class _LadderSide(NamedTuple):
 
 
 def _ladder_sides(bonds: BackboneHBonds, segment: np.ndarray) -> list[_LadderSide]:
-    """Return both sides of each ladder."""
     sides = []
     for antiparallel in (False, True):
         bridges = _bridges(bonds, segment, antiparallel)

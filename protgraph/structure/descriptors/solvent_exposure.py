@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.spatial import cKDTree
 
-from protgraph.structure.descriptors.representative_atoms import beta_carbon
+from protgraph.structure.descriptors.backbone_geometry import beta_carbon
 from protgraph.structure.residues.residues import Residues
 from protgraph.structure.vectors import unit
 

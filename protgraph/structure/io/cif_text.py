@@ -120,8 +120,8 @@ def category_text(name: str, columns: Columns) -> bytes:
     return text + b"#\n"
 
 
-def cif_category(name: str, columns: Mapping[str, np.ndarray], *, decimals: int = 3) -> str:
-    """Return a category of mmCIF as text, with empty texts as ".".
+def cif_category(name: str, columns: Mapping[str, np.ndarray]) -> str:
+    """Return a category of mmCIF as text, with empty texts as "." and three decimals of numbers.
 
     Parameters
     ----------
@@ -129,8 +129,6 @@ def cif_category(name: str, columns: Mapping[str, np.ndarray], *, decimals: int 
         Name of the category without underscore.
     columns : mapping of str to ndarray
         Item → ``(R,)`` texts, integers or numbers; at least one column with at least one row.
-    decimals : int
-        Decimals of numbers.
 
     Examples
     --------
@@ -148,7 +146,7 @@ def cif_category(name: str, columns: Mapping[str, np.ndarray], *, decimals: int 
         if values.dtype.kind == "U":
             written[item] = quote_all(text or None for text in values.tolist())
         else:
-            written[item] = decimal_texts(values, decimals if values.dtype.kind == "f" else 0)
+            written[item] = decimal_texts(values, 3 if values.dtype.kind == "f" else 0)
     return category_text(name, written).decode()
 
 

@@ -226,7 +226,6 @@ def load_fasta(path: str | os.PathLike[str], name: str | None = None) -> list[Re
 
 
 def _text(file: str | os.PathLike[str] | FileContent) -> tuple[str, str]:
-    """Return the path and the text of a file."""
     content = read_file(file)
     try:
         return content.path, content.data.decode("utf-8-sig")

@@ -140,7 +140,6 @@ def write_residue_values(
 
 
 def _all_residues(file: FileContent, read: ReadOptions) -> Residues:
-    """Return the residues of all chains of the file."""
     return read_residues(file, replace(read, chains=None))
 
 

@@ -111,5 +111,4 @@ def _run(path: tuple[str, ...], *options: str) -> tuple[subprocess.CompletedProc
 
 
 def _last(text: str) -> str:
-    """Return the last line of a text."""
     return (text.strip().splitlines() or ["no output"])[-1]

@@ -40,7 +40,6 @@ _TARGETS = (
 
 @cache
 def _kinds_of_predictions() -> tuple[TaskInputs, ...]:
-    """Return predictions of each kind of target."""
     tasks = [*(default_task(target) for target in _TARGETS), *map(registry.tasks.get, _BUILT_IN)]
     return tuple(TaskInputs(task) for task in tasks)
 
@@ -177,7 +176,6 @@ def changed_tensors(before: SplitPredictions, after: SplitPredictions) -> list[s
 
 
 def _rows(predictions: SplitPredictions, rows: Tensor) -> SplitPredictions:
-    """Return rows of predictions in a given order."""
     count = len(predictions.y)
     per_row: dict[str, Any] = {}
     for item in fields(predictions):

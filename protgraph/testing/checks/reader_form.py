@@ -149,7 +149,6 @@ def _require_all(runner: Runner, cls: type[Reader], role: str, methods: tuple[st
 
 
 def _example(runner: Runner, reader: Reader, folder: str) -> list[str]:
-    """Return the paths of the example that the reader writes."""
     with runner.errors_as_failures("example"):
         paths = [str(path) for path in reader.example(Path(folder))]
     if not paths:

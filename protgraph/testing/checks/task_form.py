@@ -205,7 +205,6 @@ def _require_every_row(runner: Runner, y: Tensor, gradients: list[Tensor]) -> No
 
 
 def _loss(inputs: TaskInputs, logits: Tensor, y: Tensor) -> tuple[float, Tensor]:
-    """Return the loss and its gradient."""
     logits = logits.float().requires_grad_()
     with torch.enable_grad():
         value = inputs.task.batch_loss(inputs.task.loss, logits, y, inputs.batch)
