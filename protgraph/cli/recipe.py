@@ -29,7 +29,7 @@ def recipe_command(
         bool,
         typer.Option(
             "--calibrate",
-            help="With --evaluate: fit the calibration again as the recipe says. The weights of the members stay.",
+            help="With --evaluate: fit the calibration of the recipe again. The weights of the members stay.",
         ),
     ] = False,
     jobs: Annotated[int, typer.Option(help="Processes that read structure files.")] = 1,

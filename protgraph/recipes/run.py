@@ -130,7 +130,7 @@ def evaluate_recipe(
     out, cache, jobs, overwrite
         See :func:`run_recipe`.
     recalibrate : bool
-        Fit the calibration again as the recipe says. For cross-fitting, members are trained once for each fold; an
+        Fit the calibration of the recipe again. For cross-fitting, members are trained once for each fold; an
         interrupted run continues from ``OUT.members``. By default nothing is trained, and the calibration stays.
 
     Raises
