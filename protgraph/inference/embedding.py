@@ -178,7 +178,7 @@ def embedding_checkpoint(checkpoint: str | Path | Checkpoint) -> Checkpoint:
     if not weights.task:
         raise OptionError(
             f"embed {name!r}: its weights predict {weights.target.name!r} of a part of a protein, which its plugin "
-            "selects in Python, not of files. Use a model of 'protgraph list trained_models', or train one of the family."
+            "selects in Python, not of files. Use a model of 'protgraph list trained_models'."
         )
     if not weights.has_vectors:
         raise OptionError(
