@@ -178,12 +178,12 @@ def embedding_checkpoint(checkpoint: str | Path | Checkpoint) -> Checkpoint:
     if not weights.task:
         raise OptionError(
             f"embed {name!r}: its weights predict {weights.target.name!r} of a part of a protein, which its plugin "
-            "selects in Python, not of files. Use a model of 'protgraph list trained_models', or train one."
+            "selects in Python, not of files. Use a model of 'protgraph list trained_models'."
         )
     if not weights.has_vectors:
         raise OptionError(
-            f"embed {name!r}: its head reads the outputs of its networks, and no vectors of residues. Run "
-            f"'protgraph predict {name}' for its predictions, or embed with a model of 'protgraph list trained_models'."
+            f"embed {name!r}: its head reads the outputs of its networks, and no vectors of residues. Run 'protgraph "
+            f"predict {name}' for its predictions, or embed with a model of 'protgraph list trained_models'."
         )
     return as_checkpoint(name)
 

@@ -11,6 +11,8 @@ from protgraph.structure.residues.identity import residue_ids
 
 __all__ = ["Ligands", "gather_ligands"]
 
+_DUMMY = "DUM"  # dummy atom of the CCD: in files of OPM, thousands of them mark the planes of the membrane
+
 
 @dataclass(frozen=True, eq=False)
 class Ligands:
@@ -69,9 +71,10 @@ def gather_ligands(atoms: AtomArray, start: np.ndarray, run: np.ndarray, chosen:
     start, run : ndarray
         ``(R,)`` first atom of each run of atoms of one residue, and ``(A,)`` run of each atom.
     chosen : ndarray
-        ``(R,)`` bool, runs to return; those without a heavy atom are left out.
+        ``(R,)`` bool, runs to return; those without a heavy atom and dummy atoms are left out.
     """
-    rows = np.flatnonzero(chosen[run] & ~np.isin(atoms.element, ("H", "D", "T")))
+    is_molecule = ~np.isin(atoms.element, ("H", "D", "T")) & (atoms.res_name != _DUMMY)
+    rows = np.flatnonzero(chosen[run] & is_molecule)
     runs, molecule = np.unique(run[rows], return_inverse=True)
     head = start[runs]
     return Ligands(

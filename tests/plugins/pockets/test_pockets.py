@@ -203,6 +203,16 @@ def test_pseudo_atoms_are_read_at_the_centers(pockets, tmp_path):
     assert atoms.b_factor == pytest.approx([100 * pocket.probability for pocket in pockets], abs=0.01)
 
 
+def test_gemmi_reads_the_pseudo_atoms(pockets, tmp_path):
+    gemmi = pytest.importorskip("gemmi", reason="gemmi is not installed")
+    (tmp_path / "p.cif").write_text(pockets_cif("x", pockets))
+    (chain,) = gemmi.read_structure(str(tmp_path / "p.cif"))[0]
+    assert [residue.seqid.num for residue in chain] == [pocket.rank for pocket in pockets]
+    for residue, pocket in zip(chain, pockets, strict=True):
+        assert (residue.name, residue[0].name, residue[0].altloc) == ("PCK", "PCK", "\0")
+        assert residue[0].pos.tolist() == pytest.approx(pocket.center.tolist(), abs=1e-2)
+
+
 def test_residues_of_low_plddt_are_counted(run, structures_dir, tmp_path):
     """A model of AlphaFold DB with four uncertain residues at its end; the other file declares no pLDDT."""
     title = "ALPHAFOLD MONOMER V2.0 PREDICTION FOR POLYUBIQUITIN-C (P0CG48)"

@@ -36,6 +36,12 @@ def test_ligands_equal_those_counted_in_the_report_without_them(structure, resid
     assert residues.report == without.report.without("ligands") and without.ligands is None
 
 
+def test_dummy_atoms_of_the_membrane_planes_are_no_ligands(shared_data):
+    protein = clean(load_structure(shared_data / "robustness" / "real-full__pdb2nwl-opm.pdb"), ligands=True)
+    assert "PLY" in protein.ligands.res_name and "DUM" not in protein.ligands.res_name
+    assert len(protein.ligands.atom_pos) == len(protein.ligands.atom_molecule)
+
+
 def test_ligand_atoms_are_the_heavy_atoms_of_the_file(structure, residues):
     atoms, ligands = structure.atoms, residues.ligands
     for m in range(len(ligands)):
