@@ -418,7 +418,7 @@ class BenchSpec(BaseModel):
             No model has the path, or it is ``name``, since names must differ.
         """
         if path == "name":
-            raise OptionError(f"--set name: models keep their names in a benchmark. Change another path.")
+            raise OptionError("--set name: models keep their names in a benchmark. Change another path.")
         graphs, problems = {}, []
         for name in self.models:
             try:
