@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import torch
 
 from protgraph.errors import OptionError, suggest
-from protgraph.model.build import ProteinModel
+
+if TYPE_CHECKING:
+    from protgraph.model.build import ProteinModel
 
 __all__ = ["compile_layers", "find_device", "uncompile_layers", "uncompiled_layers"]
 

@@ -1,14 +1,13 @@
-"""Lightning Trainer of a run: its options, devices and callbacks, and the weights of the best epoch."""
+"""Lightning Trainer of a run: its options and callbacks, and the weights of the best epoch."""
 
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import lightning.pytorch as pl
 import torch
@@ -17,7 +16,7 @@ from lightning.pytorch.callbacks import Callback, ProgressBar
 from lightning.pytorch.loggers import Logger
 from lightning.pytorch.strategies import Strategy
 
-from protgraph.errors import OptionError, ProtgraphError, suggest
+from protgraph.errors import OptionError, ProtgraphError
 from protgraph.file_io import output_errors
 from protgraph.task.task import Task
 from protgraph.train.callbacks import (
@@ -31,24 +30,11 @@ from protgraph.train.callbacks import (
 )
 from protgraph.train.config import FitConfig
 from protgraph.train.data_module import FitData
+from protgraph.train.devices import process_environment, trainer_devices
 from protgraph.train.module import FitModule, resolve_strategy
 from protgraph.train.run_folder import RunFolder, StateFileIO
-from protgraph.train.session import quiet_lightning
 
-if TYPE_CHECKING:
-    from lightning.pytorch.plugins.environments import LightningEnvironment
-    from lightning.pytorch.strategies import Strategy
-
-__all__ = [
-    "STRATEGIES",
-    "TrainerOptions",
-    "check_strategy",
-    "load_best",
-    "load_best_so_far",
-    "process_environment",
-    "train",
-    "trainer_devices",
-]
+__all__ = ["TrainerOptions", "load_best", "load_best_so_far", "train"]
 
 _LONGEST = 1e9  # seconds; timedelta overflows above 8.6e13
 
@@ -219,79 +205,3 @@ def _load_weights(module: FitModule, best: Mapping[str, Any]) -> None:
     weights = best["weights"].items()
     of_model = {key.removeprefix("model."): value for key, value in weights if key.startswith("model.")}
     module.model.load_state_dict(of_model)
-
-
-# --- devices and strategy, checked by Lightning before any data are prepared -----------------------------------------
-
-
-STRATEGIES = ("auto", "ddp", "ddp_find_unused_parameters_true", "fsdp")
-_ALLOWED = (
-    f"Allowed: {', '.join(STRATEGIES)}, whose processes are started by a command. Use 'ddp' for several devices, "
-    "'fsdp' if the weights and the optimizer state do not fit one of them."
-)
-
-
-def trainer_devices(device: torch.device, devices: int | str | Sequence[int]) -> dict[str, Any]:
-    """Return ``accelerator`` and ``devices`` of ``lightning.pytorch.Trainer``."""
-    is_gpu = device.type == "cuda"
-    own = [device.index or 0] if is_gpu and devices == 1 else devices
-    return {"accelerator": "gpu" if is_gpu else "cpu", "devices": own}
-
-
-def process_environment() -> list[LightningEnvironment]:
-    """Return the plugin of ``lightning.pytorch.Trainer`` that starts the processes of a run, if Lightning needs it.
-
-    In a job of SLURM, Lightning 2.6 takes every process for one of the ``SLURM_NTASKS`` tasks that ``srun`` starts. A
-    process of a batch script, an allocation or a notebook is none, and no further task follows: Lightning refuses the
-    devices or waits for the others. Only ``srun`` sets ``SLURM_STEP_ID``.
-    """
-    from lightning.pytorch.plugins.environments import LightningEnvironment, TorchElasticEnvironment
-
-    tasks_of_step = int(os.environ.get("SLURM_STEP_NUM_TASKS") or os.environ.get("SLURM_NTASKS") or 1)
-    is_task_of_srun = "SLURM_STEP_ID" in os.environ and tasks_of_step > 1
-    if "SLURM_NTASKS" not in os.environ or is_task_of_srun or TorchElasticEnvironment.detect():
-        return []
-    return [LightningEnvironment()]
-
-
-def check_strategy(device: torch.device, devices: int | str | Sequence[int], strategy: str | Strategy) -> None:
-    """Raise if Lightning cannot use the devices, or if the strategy does not fit :func:`protgraph.train.fit`.
-
-    A strategy must clip gradients by their norm, write complete checkpoints, and return to the caller in the process
-    that trained. Lightning's sharded strategies (FSDPStrategy, DeepSpeed) and those that spawn or fork processes do
-    not; ``"fsdp"`` is :class:`protgraph.train.module.ShardedStrategy`.
-    """
-    from lightning.pytorch import Trainer
-    from lightning.pytorch.strategies import DDPStrategy, SingleDeviceStrategy
-    from lightning.pytorch.utilities.exceptions import MisconfigurationException
-
-    from protgraph.train.module import ShardedStrategy, resolve_strategy
-
-    if isinstance(strategy, str):
-        if strategy not in STRATEGIES:
-            raise OptionError(f"fit: strategy = {strategy!r}.{suggest(strategy, STRATEGIES)} {_ALLOWED}")
-        try:
-            with quiet_lightning():
-                used = Trainer(
-                    strategy=resolve_strategy(strategy),
-                    plugins=[*process_environment()],
-                    logger=False,
-                    enable_checkpointing=False,
-                    enable_progress_bar=False,
-                    enable_model_summary=False,
-                    **trainer_devices(device, devices),
-                ).strategy
-        except (MisconfigurationException, ValueError, TypeError, RuntimeError) as e:
-            raise OptionError(
-                f"fit: devices = {devices!r} on {device.type}. Allowed: the number of processes (cpu), or of GPUs that "
-                f"exist (cuda), 1 or more. {' '.join(str(e).split())}"
-            ) from e
-    else:
-        used = strategy
-    if isinstance(used, SingleDeviceStrategy | ShardedStrategy):
-        return
-    if type(used) is not DDPStrategy or used._start_method != "popen":
-        raise OptionError(
-            f"fit: strategy = {strategy!r}, which is {type(used).__name__} here. {_ALLOWED} In a notebook, use one "
-            "device, or the command 'protgraph train'."
-        )

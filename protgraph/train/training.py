@@ -34,6 +34,7 @@ from protgraph.process_memory import peak_memory, reset_peak_memory
 from protgraph.task.metrics import compute_metrics, confusion_matrix
 from protgraph.task.task import Task
 from protgraph.train.config import FitConfig
+from protgraph.train.devices import check_strategy
 from protgraph.train.result import FitResult
 from protgraph.train.run_setup import RunSetup, set_up_run
 from protgraph.train.session import (
@@ -43,7 +44,6 @@ from protgraph.train.session import (
     quiet_lightning,
     reproducible,
 )
-from protgraph.train.trainer import check_strategy
 
 if TYPE_CHECKING:
     from lightning.pytorch.callbacks import Callback
