@@ -15,9 +15,7 @@ from protgraph import FieldSpec, NodeFeaturizer, NodeList, Residues, register_fi
 from protgraph.data import Conformity
 
 __all__ = ["KINDS", "SHAPE_WIDTH", "PocketNetAtoms", "PocketNetPoints"]
-ENTRY_POINTS = {
-    "protgraph.featurizers": {"pocketnet_atoms": "PocketNetAtoms", "pocketnet_points": "PocketNetPoints"}
-}
+ENTRY_POINTS = {"protgraph.featurizers": {"pocketnet_atoms": "PocketNetAtoms", "pocketnet_points": "PocketNetPoints"}}
 
 #: Heavy atoms of each amino acid in the order of PDB files; the order numbers the kinds.
 _SIDE_CHAINS = {
@@ -44,7 +42,11 @@ _SIDE_CHAINS = {
 }
 _SAME_RESIDUE = {
     **dict.fromkeys(("HIE", "HID", "HIP", "HSD", "HSE", "HSP"), "HIS"),
-    **{"CYX": "CYS", "CYM": "CYS", "ASH": "ASP", "GLH": "GLU", "LYN": "LYS", "MSE": "MET"},
+    **dict.fromkeys(("CYX", "CYM"), "CYS"),
+    "ASH": "ASP",
+    "GLH": "GLU",
+    "LYN": "LYS",
+    "MSE": "MET",
 }
 _SAME_ATOM = {"OC1": "O", "OC2": "OXT", "O1": "O", "O2": "OXT"}
 
@@ -83,7 +85,15 @@ KINDS = 2 + len(_KIND_OF)
 for _spec in (
     FieldSpec("pocketnet_atoms", "node", "object", doc="node set: heavy atoms, for PocketNet"),
     FieldSpec("pocketnet_points", "node", "object", doc="node set: points on the accessible surface, for PocketNet"),
-    FieldSpec("pocketnet_kind", "node", "0e", "int64", shape=(), classes=KINDS, doc="kind of an atom by residue and name"),
+    FieldSpec(
+        "pocketnet_kind",
+        "node",
+        "0e",
+        "int64",
+        shape=(),
+        classes=KINDS,
+        doc="kind of an atom by residue and name; 0 another one",
+    ),
     FieldSpec("pocketnet_shape", "node", f"{SHAPE_WIDTH}x0e", doc="blocked rays and atoms in shells around a point"),
 ):
     register_field(_spec)
@@ -146,6 +156,11 @@ class PocketNetPoints(NodeFeaturizer):
     """
 
     writes: ClassVar[tuple[str, ...]] = ("pocketnet_points", "pocketnet_shape")
+    conformity: ClassVar[Conformity] = Conformity(
+        expected_failures=dict.fromkeys(
+            ("rotation", "reflection"), "directions along the axes of the file, as in the program"
+        ),
+    )
 
     def __init__(self, *, rays: Annotated[int, Ge(8)] = _RAYS) -> None:
         super().__init__()

@@ -37,7 +37,6 @@ _HIDDEN = 128
 _LEAST = 1e-6  # probability; residues without points have this one
 
 
-
 def _gaussians(x: Tensor, low: float, high: float, number: int) -> Tensor:
     """Return Gaussian functions of ``(…,)`` numbers, ``(…, number)``, with centers from low to high."""
     center = torch.linspace(low, high, number, dtype=x.dtype, device=x.device)

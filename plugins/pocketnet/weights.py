@@ -57,7 +57,7 @@ def find_pocketnet() -> Path:
     if not (folder / "weights").is_dir():
         raise MissingExtraError(
             f"weights of pocketnet not found: {folder / 'weights'}.\n"
-            f"Run: pip install --no-deps pocketnet==0.3.0, or set {FOLDER_VARIABLE} to the folder 'pocketnet' of its wheel."
+            f"Run: pip install --no-deps pocketnet==0.3.0, or set {FOLDER_VARIABLE} to folder 'pocketnet' of its wheel."
         )
     return folder
 
@@ -114,7 +114,10 @@ def _checked(path: Path, checksum: str) -> Path:
 
 
 def convert_pocketnet_state(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Convert the parameters of one network to those of its layers, numbered from 0; maps of joined inputs are split."""
+    """Convert the parameters of one network; maps of joined inputs are split.
+
+    Layers are numbered from 0: embedding, six of messages, attention.
+    """
     converted = {
         "0.kind.weight": state["emb.weight"],
         "0.crowd.weight": state["bur.weight"],
