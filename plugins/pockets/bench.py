@@ -30,9 +30,10 @@ _LINING = 1 / 3  # of the residues of a pocket are labeled: a ligand binds there
 
 # Results of other programs on these files, from the README of the dataset; fpocket ran on 205 of the 465 of test.
 _HEAD = (
-    "| pockets of | proteins | ligands | DCA top-n | DCA top-(n+2) | DCC top-n | overlap | recall | ECE |\n"
-    "|---|---:|---:|---|---|---|---|---:|---:|"
+    "| pockets of | proteins | ligands | DCA top-n | DCA top-(n+2) | DCC top-n | overlap | DVO | recall | ECE |\n"
+    "|---|---:|---:|---|---|---|---|---|---:|---:|"
 )
+_PAIRS_HEAD = "| difference | proteins | clusters | DCA top-n |\n|---|---:|---:|---|"
 _PUBLISHED = {"test": {"fpocket 4, 205 structures": (0.332, 0.571)}}
 
 
@@ -56,6 +57,7 @@ class _Scored(NamedTuple):
     to_atom: np.ndarray  # (P, L) Å, from the center to the nearest atom of the ligand
     to_center: np.ndarray  # (P, L) Å, to the center of the ligand
     overlap: np.ndarray  # (P, L) Jaccard index of the residues
+    volume_overlap: np.ndarray  # (P, L) of cells of 1 Å; NaN if the program has no volumes
     score: np.ndarray  # (P,)
     probability: np.ndarray  # (P,)
     is_bound: np.ndarray  # (P,) bool
@@ -69,8 +71,8 @@ def bench_pockets_command(
         list[str] | None,
         typer.Option(
             "--model",
-            help="Trained model, 'none' for geometry alone, 'pykvfinder', 'pocketnet', 'concavity' if installed; "
-            "repeat.  [default: none, ligand_site]",
+            help="Trained model, 'none' for geometry alone, 'pykvfinder', 'pocketnet', 'concavity', 'fpocket' if "
+            "installed; repeat.  [default: none, ligand_site]",
         ),
     ] = None,
     limit: Annotated[
@@ -84,11 +86,12 @@ def bench_pockets_command(
 
     DCA top-n is the share of ligands with one of the n best pocket centers within 4 Å of one of their atoms, DCC top-n
     within 4 Å of their center; n is the number of ligands of the file. Overlap is the mean Jaccard index of the
-    residues at a ligand and those of the best of n + 2 pockets. Recall is the share of ligands that are found if the
+    residues at a ligand and those of the best of n + 2 pockets, DVO the same of volumes in cells of 1 Å, for programs
+    that have volumes. Recall is the share of ligands that are found if the
     pockets of all proteins are ranked together, at one false pocket per protein. ECE is the expected calibration error
     of the probabilities of pockets, in brackets with one vote per cluster of proteins: a pocket counts as bound if its
     center is that close, or a third of its residues are labeled in any structure of the protein. Intervals are over
-    clusters.
+    clusters. A second table has the differences between ligand_site and the others on the same proteins.
 
     \b
     Examples:
@@ -96,23 +99,32 @@ def bench_pockets_command(
       protgraph bench pockets ligand_site/ --limit 40 --model ligand_site --model pykvfinder --model pocketnet
       protgraph bench pockets ligand_site/ --split val --fit calibration.json
     """
-    names = models or ["none", "ligand_site"]
+    from protgraph_plugins.pockets.find import DEFAULT_MODEL
+
+    names = models or ["none", DEFAULT_MODEL]
     if fit is not None:
         _check_fit(fit, folder, names)
     proteins = _read_proteins(folder, split)
     if limit is not None and limit < len(proteins):
         proteins = [proteins[i * len(proteins) // limit] for i in range(limit)]
     fitted: dict[str, dict[str, object]] = {}
+    scored_by: dict[str, list[_Scored]] = {}
     typer.echo(_HEAD)
     with tempfile.TemporaryDirectory() as unpacked:
         _unpack(folder, {protein.file for protein in proteins}, Path(unpacked))
         for name in names:
             scored = list(_scored(name, proteins, Path(unpacked)))
+            scored_by[name] = scored
             typer.echo(_line(name, scored))
             if fit is not None:
                 fitted[name] = _fit(scored, split)
     for name, (best, more) in _PUBLISHED.get(split, {}).items():
-        typer.echo(f"| {name} | | | {best:.3f} | {more:.3f} | – | – | – | – |")
+        typer.echo(f"| {name} | | | {best:.3f} | {more:.3f} | – | – | – | – | – |")
+    if len(scored_by) > 1 and DEFAULT_MODEL in scored_by:
+        typer.echo(f"\n{_PAIRS_HEAD}")
+        for name, scored in scored_by.items():
+            if name != DEFAULT_MODEL:
+                typer.echo(_difference(name, scored_by[DEFAULT_MODEL], scored))
     if fit is not None:
         _write_fit(fit, fitted)
 
@@ -201,6 +213,7 @@ def _pockets_of_rival(name: str, path: Path) -> _PocketsOfProtein:
 
 def _pockets_of_model(finder: PocketFinder, path: Path) -> _PocketsOfProtein:
     import numpy as np
+    from protgraph_plugins.pockets.metrics import voxels_of_spheres
     from protgraph_plugins.pockets.pockets import pocket_features
     from protgraph_plugins.pockets.rivals import RankedPockets
 
@@ -215,6 +228,7 @@ def _pockets_of_model(finder: PocketFinder, path: Path) -> _PocketsOfProtein:
         is_lining,
         score if np.isnan(probability).any() else probability,
         probability,
+        [voxels_of_spheres(pocket.sphere_center, pocket.sphere_radius) for pocket in pockets],
     )
     return _PocketsOfProtein(residues, ranked, pocket_features(pockets, probability_of_residue))
 
@@ -222,7 +236,7 @@ def _pockets_of_model(finder: PocketFinder, path: Path) -> _PocketsOfProtein:
 def _scored(name: str, proteins: list[_Protein], folder: Path) -> Iterator[_Scored]:
     """Yield the pockets of each protein with what they find."""
     import numpy as np
-    from protgraph_plugins.pockets.metrics import CUTOFF, dca, dcc, jaccard
+    from protgraph_plugins.pockets.metrics import ATOM_RADIUS, CUTOFF, dca, dcc, dvo, jaccard, voxels_of_spheres
 
     find = _finder(name)
     with progress_bar() as bar:
@@ -231,12 +245,20 @@ def _scored(name: str, proteins: list[_Protein], folder: Path) -> Iterator[_Scor
             to_atom = dca(ranked.centers, protein.ligands)
             keys = zip(residues.chain.tolist(), residues.res_id.tolist(), residues.ins_code.tolist(), strict=True)
             is_labeled = np.array([key in protein.labeled for key in keys])
+            volume_overlap = np.full(to_atom.shape, np.nan)
+            if len(ranked.voxels) == len(to_atom):
+                radii = [np.full(len(ligand), ATOM_RADIUS) for ligand in protein.ligands]
+                volumes = [
+                    voxels_of_spheres(*ligand, around=0.0) for ligand in zip(protein.ligands, radii, strict=True)
+                ]
+                volume_overlap = dvo(ranked.voxels, volumes)
             labeled_part = (ranked.residues & is_labeled).sum(1) / np.maximum(ranked.residues.sum(1), 1)
             yield _Scored(
                 protein.cluster,
                 to_atom,
                 dcc(ranked.centers, protein.ligands),
                 jaccard(ranked.residues, _sites(residues, protein.ligands)),
+                volume_overlap,
                 ranked.scores,
                 ranked.probability,
                 (to_atom <= CUTOFF).any(1) | (labeled_part >= _LINING),
@@ -261,19 +283,23 @@ def _line(name: str, scored: list[_Scored]) -> str:
     import numpy as np
     from protgraph_plugins.pockets.metrics import found_by_top_n, recall_of_ranking
 
-    values: list[np.ndarray] = []  # (L, 4) of each protein
+    values: list[np.ndarray] = []  # (L, 5) of each protein
     for protein in scored:
         count = protein.to_atom.shape[1]
         best_overlap = protein.overlap[: count + 2].max(axis=0, initial=0)
+        best_volume = protein.volume_overlap[: count + 2].max(axis=0, initial=0)
         columns = [
             found_by_top_n(protein.to_atom),
             found_by_top_n(protein.to_atom, extra=2),
             found_by_top_n(protein.to_center),
             best_overlap,
+            best_volume,
         ]
         values.append(np.column_stack(columns).astype(float))
     mean, low, high = _mean_and_interval(values, [protein.cluster for protein in scored])
     cells = [f"{mean[k]:.3f} [{low[k]:.3f}, {high[k]:.3f}]" for k in range(len(mean))]
+    if np.isnan(mean[-1]):
+        cells[-1] = "–"
 
     ranking = recall_of_ranking([protein.score for protein in scored], [protein.to_atom for protein in scored])
     allowed = ranking.false_positives <= len(scored)
@@ -282,6 +308,24 @@ def _line(name: str, scored: list[_Scored]) -> str:
     error, error_of_clusters = _calibration_errors(scored)
     cells += [f"{recall:.3f}", "–" if np.isnan(error) else f"{error:.3f} ({error_of_clusters:.3f})"]
     return f"| {name} | {len(scored)} | {ligands} | {' | '.join(cells)} |"
+
+
+def _difference(name: str, ours: list[_Scored], theirs: list[_Scored]) -> str:
+    """Return the row of the difference in DCA top-n between ligand_site and another, with its interval over clusters.
+
+    Both have the same proteins in the same order, and the resampled clusters are the same for both.
+    """
+    from protgraph_plugins.pockets.find import DEFAULT_MODEL
+    from protgraph_plugins.pockets.metrics import found_by_top_n
+
+    values = []
+    for protein, other in zip(ours, theirs, strict=True):
+        difference = found_by_top_n(protein.to_atom).astype(float) - found_by_top_n(other.to_atom)
+        values.append(difference[:, None])
+    clusters = [protein.cluster for protein in ours]
+    mean, low, high = _mean_and_interval(values, clusters)
+    interval = f"{mean[0]:+.3f} [{low[0]:+.3f}, {high[0]:+.3f}]"
+    return f"| {DEFAULT_MODEL} − {name} | {len(ours)} | {len(set(clusters))} | {interval} |"
 
 
 def _mean_and_interval(values: list[np.ndarray], clusters: list[str]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

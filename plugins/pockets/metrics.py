@@ -5,7 +5,8 @@ One site per ligand; pockets are in the order of their rank, the best first.
 References
 ----------
 Krivák & Hoksza 2018, Journal of Cheminformatics 10, 39 (top n, top n + 2); Utgés & Barton 2024, Journal of
-Cheminformatics 16, 126 (overlap of residues, recall of a ranking).
+Cheminformatics 16, 126 (overlap of residues, recall of a ranking); Kandel, Tayara & Chong 2021, Journal of
+Cheminformatics 13, 65 (overlap of volumes).
 """
 
 from __future__ import annotations
@@ -19,10 +20,16 @@ from scipy.spatial.distance import cdist
 
 from protgraph.errors import OptionError
 
-__all__ = ["RankingRecall", "dca", "dcc", "found_by_top_n", "jaccard", "recall_of_ranking", "relative_overlap"]
+__all__ = [
+    *("RankingRecall", "dca", "dcc", "dvo", "found_by_top_n", "jaccard", "recall_of_ranking", "relative_overlap"),
+    *("voxels_of_points", "voxels_of_spheres"),
+]
 
 CUTOFF = 4.0
 """Å between the center of a pocket and a ligand that it finds."""
+
+ATOM_RADIUS = 1.7
+"""Å, of atoms of ligands and around cavities in volumes on a grid: that of carbon."""
 
 
 class RankingRecall(NamedTuple):
@@ -113,6 +120,60 @@ def relative_overlap(pockets: np.ndarray, sites: np.ndarray) -> np.ndarray:
     """Return the share ``(P, L)`` of the residues of each site that are in each pocket; see :func:`jaccard`."""
     both, _, size_of_site = _overlap(pockets, sites)
     return both / np.maximum(size_of_site, 1)
+
+
+def dvo(pockets: Sequence[np.ndarray], ligands: Sequence[np.ndarray]) -> np.ndarray:
+    """Return the discretized volume overlap ``(P, L)``: cells in common over cells of either; 0 if both are empty.
+
+    Parameters
+    ----------
+    pockets, ligands : sequence of ndarray
+        ``(V, 3)`` int64, different cells of 1 Å of each pocket and ligand, see :func:`voxels_of_spheres`.
+
+    References
+    ----------
+    Kandel, Tayara & Chong 2021, doi:10.1186/s13321-021-00547-7.
+    """
+    overlap = np.zeros((len(pockets), len(ligands)))
+    cells_of_ligand = [set(map(tuple, ligand.tolist())) for ligand in ligands]
+    for row, pocket in enumerate(pockets):
+        cells = set(map(tuple, pocket.tolist()))
+        for column, others in enumerate(cells_of_ligand):
+            either = len(cells | others)
+            if either:
+                overlap[row, column] = len(cells & others) / either
+    return overlap
+
+
+def voxels_of_spheres(centers: np.ndarray, radii: np.ndarray, *, around: float = ATOM_RADIUS) -> np.ndarray:
+    """Return the cells of 1 Å whose centers are in one of the spheres, each less the radius of the atoms around it.
+
+    Parameters
+    ----------
+    centers, radii : ndarray
+        ``(S, 3)`` and ``(S,)`` Å. Alpha spheres reach to the centers of atoms.
+    around : float
+        Å, subtracted from the radii; 0 for spheres that are atoms themselves.
+
+    Returns
+    -------
+    ndarray
+        ``(V, 3)`` int64, different cells; cell (i, j, k) has its center at i, j, k Å.
+    """
+    free = np.maximum(radii - around, 0.0)
+    far = int(np.ceil(free.max(initial=0.0))) + 1
+    steps = np.arange(-far, far + 1)
+    offset = np.stack(np.meshgrid(steps, steps, steps, indexing="ij"), -1).reshape(-1, 3)
+    cells = [np.zeros((0, 3), np.int64)]
+    for center, radius in zip(centers, free, strict=True):
+        near = np.rint(center).astype(np.int64) + offset
+        cells.append(near[np.linalg.norm(near - center, axis=1) <= radius])
+    return np.unique(np.concatenate(cells), axis=0)
+
+
+def voxels_of_points(points: np.ndarray) -> np.ndarray:
+    """Return the cells of 1 Å that contain one of the points of a grid, ``(M, 3)`` Å, as ``(V, 3)`` int64."""
+    return np.unique(np.rint(points).astype(np.int64).reshape(-1, 3), axis=0)
 
 
 def recall_of_ranking(

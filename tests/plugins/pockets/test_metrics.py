@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import itertools
+import math
+
 import numpy as np
 import pytest
 from protgraph_plugins.pockets.metrics import (
     dca,
     dcc,
+    dvo,
     found_by_top_n,
     jaccard,
     recall_of_ranking,
     relative_overlap,
+    voxels_of_points,
+    voxels_of_spheres,
 )
 
 from protgraph.errors import OptionError
@@ -80,3 +86,25 @@ def test_recall_of_a_ranking_is_that_of_a_loop():
 def test_scores_of_other_pockets_are_an_error():
     with pytest.raises(OptionError, match="protein 1"):
         recall_of_ranking([np.zeros(1), np.zeros(2)], [np.zeros((1, 1)), np.zeros((1, 1))])
+
+
+def test_volume_overlap_equals_that_of_a_loop():
+    """Cells of 1 Å in spheres, one by one."""
+    generator = np.random.default_rng(0)
+    pocket = generator.normal(0, 3, (5, 3)), generator.uniform(3, 5, 5)
+    ligand = generator.normal(1, 2, (6, 3)), np.full(6, 1.7)
+    common = either = 0
+    for cell in itertools.product(range(-20, 21), repeat=3):
+        in_pocket = any(math.dist(cell, center) <= radius - 1.7 for center, radius in zip(*pocket, strict=True))
+        in_ligand = any(math.dist(cell, center) <= radius for center, radius in zip(*ligand, strict=True))
+        common += in_pocket and in_ligand
+        either += in_pocket or in_ligand
+    cells = voxels_of_spheres(*pocket), voxels_of_spheres(*ligand, around=0.0)
+    assert 0 < common < either
+    assert dvo(cells[:1], cells[1:]).tolist() == [[common / either]]
+    assert dvo([cells[0], cells[0][:0]], [cells[0], cells[0][:0]]).tolist() == [[1, 0], [0, 0]]
+
+
+def test_points_of_a_fine_grid_fill_cells():
+    points = np.array([[0.0, 0.0, 0.0], [0.3, 0.3, 0.0], [0.6, 0.0, 0.0], [-0.6, 0.0, 0.0]])
+    assert voxels_of_points(points).tolist() == [[-1, 0, 0], [0, 0, 0], [1, 0, 0]]

@@ -1,0 +1,251 @@
+"""Layers of PocketNet: gated messages between atoms, attention of points to atoms, mean of networks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from protgraph import FieldSpec, GraphLayer
+from protgraph.data import Conformity
+from protgraph.errors import WiringError
+from protgraph.ops import unit_or_zero
+
+__all__ = ["PocketNetAttention", "PocketNetEmbed", "PocketNetLogOdds", "PocketNetMean", "PocketNetMessage"]
+ENTRY_POINTS = {
+    "protgraph.layers": {
+        "pocketnet_attention": "PocketNetAttention",
+        "pocketnet_embed": "PocketNetEmbed",
+        "pocketnet_log_odds": "PocketNetLogOdds",
+        "pocketnet_mean": "PocketNetMean",
+        "pocketnet_message": "PocketNetMessage",
+    }
+}
+
+_NEAR = 6.0  # Å, neighbors of an atom; of the 24 nearest
+_NEIGHBORS = 24.0
+_CROWD = (4.0, 6.0, 3.0, 5.0)  # Å, in which neighbors of an atom are counted
+_DEGREE = 12.0  # by which sums of messages are divided
+_BASIS = 16  # Gaussian functions of the distance of two atoms
+
+_VIEW = 10.0  # Å, atoms that a point attends to; of the 32 nearest
+_AXIAL, _RADIAL = 12, 10  # Gaussian functions of the coordinates of an atom along the normal and off it
+_HEADS = 4
+_HIDDEN = 128
+_LEAST = 1e-6  # probability; residues without points have this one
+
+
+def _gaussians(x: Tensor, low: float, high: float, number: int) -> Tensor:
+    """Return Gaussian functions of ``(…,)`` numbers, ``(…, number)``, with centers from low to high."""
+    center = torch.linspace(low, high, number, dtype=x.dtype, device=x.device)
+    width = (high - low) / number
+    return torch.exp(-(((x.unsqueeze(-1) - center) / width) ** 2))
+
+
+class PocketNetEmbed(GraphLayer):
+    """Embed atoms by their kind and by the numbers of neighbors: ``h_i = E[kind_i] + W c_i + b``.
+
+    c are the numbers of neighbors closer than 4, 6, 3 and 5 Å, divided by 24.
+
+    Parameters
+    ----------
+    dim : int
+        Width of the output.
+
+    Notes
+    -----
+    Reads: ``pocketnet_kind`` ``(N,)``, ``edge_dist`` ``(E, 1)`` Å, edges from the 24 nearest atoms. Writes: ``h``
+    ``(N, dim)``, ``dim x 0e``.
+
+    References
+    ----------
+    Distribution ``pocketnet`` 0.3.0 (PyPI).
+    """
+
+    reads: ClassVar[tuple[str, ...]] = ("pocketnet_kind", "edge_dist", "edges")
+    writes: ClassVar[tuple[str, ...]] = ("h",)
+
+    def __init__(self, fields: Mapping[str, FieldSpec], *, dim: int = 128) -> None:
+        super().__init__(fields)
+        self.kind = nn.Embedding(fields["pocketnet_kind"].dim, dim)
+        self.crowd = nn.Linear(len(_CROWD), dim)
+        self.declare(h=f"{dim}x0e")
+
+    def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
+        """Compute ``h (N, dim)``."""
+        edges, distance = f["edges"], f["edge_dist"]
+        radius = torch.tensor(_CROWD, dtype=distance.dtype, device=distance.device)
+        crowd = edges.sum((distance < radius).to(distance.dtype)) / _NEIGHBORS  # (N, 4)
+        return {"h": self.kind(f["pocketnet_kind"]) + self.crowd(crowd.to(self.crowd.weight.dtype))}
+
+
+class PocketNetMessage(GraphLayer):
+    """Gated messages between atoms closer than 6 Å, with a normalized update.
+
+    ``m_i = Σ_j σ(V z_ij + c) ⊙ W₂ silu(W₁ z_ij + b₁) / 12`` with ``z_ij = [h_i, h_j, G(d_ij)]``, G 16 Gaussian
+    functions, and ``h'_i = norm(h_i + U₂ silu(U₁ [h_i, m_i]))``.
+
+    Notes
+    -----
+    Reads: ``h`` ``(N, C)`` scalars, ``edge_dist`` ``(E, 1)`` Å, edges. Writes: ``h`` ``(N, C)``, ``C x 0e``.
+
+    W₁ and V act on nodes and on G, not on z: a map of the source, one of the target and one of the edge.
+
+    References
+    ----------
+    Distribution ``pocketnet`` 0.3.0 (PyPI).
+    """
+
+    reads: ClassVar[tuple[str, ...]] = ("h", "edge_dist", "edges")
+    writes: ClassVar[tuple[str, ...]] = ("h",)
+
+    def __init__(self, fields: Mapping[str, FieldSpec]) -> None:
+        super().__init__(fields)
+        dim = self.scalar_width("h")
+        # The first half of each map is for the message, the second one for its gate.
+        self.target = nn.Linear(dim, 2 * dim)
+        self.source = nn.Linear(dim, 2 * dim, bias=False)
+        self.edge = nn.Linear(_BASIS, 2 * dim, bias=False)
+        self.message = nn.Linear(dim, dim)
+        self.update = nn.Sequential(nn.Linear(2 * dim, dim), nn.SiLU(), nn.Linear(dim, dim))
+        self.norm = nn.LayerNorm(dim)
+        self.declare(h=f"{dim}x0e")
+
+    def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
+        """Compute ``h (N, C)``."""
+        h, edges, distance = f["h"], f["edges"], f["edge_dist"].to(f["h"].dtype)
+        of_edge = self.edge(_gaussians(distance[:, 0], 0.0, _NEAR, _BASIS))
+        hidden, gate = edges.pair_sum(self.target(h), self.source(h), of_edge).chunk(2, dim=1)  # (E, C) each
+        message = self.message(nn.functional.silu(hidden)) * torch.sigmoid(gate)
+        is_near = (distance < _NEAR).to(h.dtype)
+        received = edges.sum(message * is_near) / _DEGREE
+        return {"h": self.norm(h + self.update(torch.cat([h, received], 1)))}
+
+
+class PocketNetAttention(GraphLayer):
+    """Attention of points to the atoms within 10 Å, and one logit per point.
+
+    The position of an atom is its coordinate along the normal, which points from the nearest atom to the point, and its
+    distance from this axis, both in Gaussian functions g. With ``s_j`` a linear map of the features of the atom:
+    ``a_ij = softmax_j(A₂ silu(A₁ [g_ij, s_j]))`` for each of four heads, ``p_i = Σ_j a_ij V [s_j, g_ij]``, and
+    ``h_i = MLP[p_i, MLP(shape_i), s_nearest]``.
+
+    Parameters
+    ----------
+    dim : int
+        Width of s.
+    dropout : float
+        Dropout probability in the last network.
+
+    Notes
+    -----
+    Reads: ``source_h`` ``(M, C)`` scalars of the atoms, ``pos`` ``(N, 3)`` and ``source_pos`` ``(M, 3)`` Å,
+    ``pocketnet_shape`` ``(N, F)``, and edges from the nearest atoms to each point. Writes: ``h`` ``(N, 1)``, ``1x0e``.
+
+    References
+    ----------
+    Distribution ``pocketnet`` 0.3.0 (PyPI).
+    """
+
+    reads: ClassVar[tuple[str, ...]] = ("source_h", "pos", "source_pos", "pocketnet_shape", "edges")
+    writes: ClassVar[tuple[str, ...]] = ("h",)
+
+    def __init__(self, fields: Mapping[str, FieldSpec], *, dim: int = 64, dropout: float = 0.1) -> None:
+        super().__init__(fields)
+        self.project = nn.Linear(self.scalar_width("source_h"), dim)
+        geometry = _AXIAL + _RADIAL
+        # Maps of [g, s] are those of g and of s, so that the latter acts on atoms, not on edges.
+        self.attend_geometry = nn.Linear(geometry, _HIDDEN)
+        self.attend_source = nn.Linear(dim, _HIDDEN, bias=False)
+        self.attend = nn.Linear(_HIDDEN, _HEADS)
+        self.value_geometry = nn.Linear(geometry, dim)
+        self.value_source = nn.Linear(dim, dim, bias=False)
+        self.shape = nn.Sequential(nn.Linear(self.scalar_width("pocketnet_shape"), 128), nn.SiLU(), nn.Linear(128, 128))
+        self.output = nn.Sequential(
+            nn.Linear(_HEADS * dim + 128 + dim, 256),
+            nn.SiLU(),
+            nn.Dropout(dropout),
+            nn.Linear(256, 128),
+            nn.SiLU(),
+            nn.Linear(128, 1),
+        )
+        self.declare(h="1x0e")
+
+    def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
+        """Compute the logits of the points, ``h (N, 1)``."""
+        edges, s = f["edges"], self.project(f["source_h"])
+        vector = edges.source(f["source_pos"]) - edges.target(f["pos"])  # (E, 3) from the point to the atom
+        distance = vector.norm(dim=1)
+        is_nearest = (distance == edges.target(-edges.max(-distance))).to(s.dtype)  # (E,)
+        nearest = edges.sum(is_nearest[:, None] * vector)  # (N, 3)
+        normal = unit_or_zero(-nearest)
+
+        # Cylinder coordinates of the atoms.
+        along = (vector * edges.target(normal)).sum(1)
+        across = (distance**2 - along**2).clamp(min=1e-12).sqrt()
+        basis = [_gaussians(along, -_VIEW, _VIEW, _AXIAL), _gaussians(across, 0.0, _VIEW, _RADIAL)]
+        geometry = torch.cat(basis, 1).to(s.dtype)
+
+        hidden = self.attend_geometry(geometry) + edges.source(self.attend_source(s))
+        logits = self.attend(nn.functional.silu(hidden))  # (E, heads)
+        logits = logits.masked_fill((distance >= _VIEW)[:, None], -1e4)
+        weight = edges.softmax(logits)
+        value = self.value_geometry(geometry) + edges.source(self.value_source(s))  # (E, dim)
+        pooled = torch.cat([edges.sum(weight[:, head, None] * value) for head in range(_HEADS)], 1)
+        of_nearest = edges.sum(is_nearest[:, None] * edges.source(s))
+        around = self.shape(f["pocketnet_shape"].to(s.dtype))
+        return {"h": self.output(torch.cat([pooled, around, of_nearest], 1))}
+
+
+class PocketNetMean(GraphLayer):
+    """Mean probability of several networks: ``h_i = mean_n σ(x_n,i)``.
+
+    Parameters
+    ----------
+    fields : mapping of str to FieldSpec
+        One logit ``(N, 1)`` of each network.
+
+    Notes
+    -----
+    Reads (variadic): such fields. Writes: ``h`` ``(N, 1)``, ``1x0e``.
+    """
+
+    variadic: ClassVar[bool] = True
+    writes: ClassVar[tuple[str, ...]] = ("h",)
+    conformity: ClassVar[Conformity] = Conformity(
+        inputs={"first": FieldSpec("first", "node", "1x0e"), "second": FieldSpec("second", "node", "1x0e")}
+    )
+
+    def __init__(self, fields: Mapping[str, FieldSpec]) -> None:
+        super().__init__(fields)
+        widths = {name: spec.dim for name, spec in fields.items()}
+        if not widths or set(widths.values()) != {1}:
+            raise WiringError(f"pocketnet_mean reads fields of widths {widths}. Allowed: one logit of each network.")
+        self.declare(h=FieldSpec("h", "node", "1x0e", chiral=any(spec.chiral for spec in fields.values())))
+
+    def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
+        """Compute ``h (N, 1)``."""
+        return {"h": torch.stack([torch.sigmoid(f[name]) for name in self.fields]).mean(0)}
+
+
+class PocketNetLogOdds(GraphLayer):
+    """Log-odds of probabilities: ``h'_i = log(p_i / (1 − p_i))``, p = h limited to 10⁻⁶ … 1 − 10⁻⁶.
+
+    Notes
+    -----
+    Reads: ``h`` ``(N, C)`` scalars from 0 to 1. Writes: ``h`` ``(N, C)``, ``C x 0e``.
+    """
+
+    reads: ClassVar[tuple[str, ...]] = ("h",)
+    writes: ClassVar[tuple[str, ...]] = ("h",)
+    conformity: ClassVar[Conformity] = Conformity(nonnegative=("h",))
+
+    def __init__(self, fields: Mapping[str, FieldSpec]) -> None:
+        super().__init__(fields)
+        self.declare(h=f"{self.scalar_width('h')}x0e")
+
+    def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
+        """Compute ``h (N, C)``."""
+        return {"h": torch.logit(f["h"], eps=_LEAST)}
