@@ -11,7 +11,7 @@ import biotite.structure.io.pdbx as pdbx
 import numpy as np
 import pytest
 from protgraph_plugins.pockets import find_pockets, pockets_of
-from protgraph_plugins.pockets.output import COLUMNS, pockets_cif
+from protgraph_plugins.pockets.output import COLUMNS, low_plddt, pockets_cif
 from protgraph_plugins.pockets.pockets import pocket_features, probabilities_of
 from scipy.spatial.transform import Rotation
 
@@ -229,6 +229,14 @@ def test_residues_of_low_plddt_are_counted(run, structures_dir, tmp_path):
         assert int(row["low_plddt"]) == len(uncertain & set(row["residues"].split()))
     assert any(int(row["low_plddt"]) for row in rows["model.pdb"])
     assert not any(int(row["low_plddt"]) for row in rows["1ubq.bcif"])
+
+
+def test_the_plddt_of_a_file_of_alphafold_3_is_read(shared_data):
+    residues = pg.clean(pg.load_structure(shared_data / "robustness" / "predicted__7ubd_from_af3.cif"))
+    assert residues.predicted and residues.b_factor.min() > 87 and not low_plddt(residues).any()
+    lower = replace(residues, b_factor=residues.b_factor - 18.5)
+    assert low_plddt(lower).tolist() == (residues.b_factor < 88.5).tolist()
+    assert not low_plddt(replace(lower, predicted=False)).any()
 
 
 def test_the_command_writes_tables_and_lists_failures(run, structures_dir, tmp_path):
