@@ -92,7 +92,5 @@ from protgraph.structure import (
 from protgraph.task import InputMasking as InputMasking, Metric as Metric, Task as Task
 from protgraph.train import FitConfig as FitConfig, cross_validate as cross_validate, fit as fit
 from protgraph_plugins.pockets.find import find_pockets as find_pockets
-from protgraph_plugins.similarity.embedding_search import search_embeddings as search_embeddings
-from protgraph_plugins.similarity.structure_comparison import compare_structures as compare_structures
 
 __version__: str

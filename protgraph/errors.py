@@ -222,7 +222,7 @@ class MutationError(ProtgraphError, ValueError):
 
 
 class MissingCoordinatesError(ProtgraphError, ValueError):
-    """Coordinates are required, but the protein is only a sequence."""
+    """Coordinates are required, but the protein is only a sequence, or lacks the side chains."""
 
 
 class AlignmentError(ProtgraphError, ValueError):

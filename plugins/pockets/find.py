@@ -78,6 +78,8 @@ class PocketFinder:
         ------
         SelectionError
             The protein is a peptide.
+        MissingCoordinatesError
+            It has no side chains.
         StructureFileError
             The file cannot be read, or the model cannot use it.
         """
@@ -131,5 +133,7 @@ def find_pockets(
     ------
     SelectionError
         The protein has fewer than 30 residues.
+    MissingCoordinatesError
+        It has no side chains, e.g. a CA trace.
     """
     return PocketFinder(model, device=device)(source, read).pockets

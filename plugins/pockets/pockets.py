@@ -14,12 +14,14 @@ from protgraph_plugins.pockets.cavity import touched_volume, volume_around
 from protgraph_plugins.pockets.spheres import AlphaSpheres, alpha_spheres
 from scipy.spatial import cKDTree
 
-from protgraph.errors import SelectionError
+from protgraph.errors import MissingCoordinatesError, SelectionError
 from protgraph.structure import ALPHABET, Residues
+from protgraph.wording import count_noun
 
 __all__ = ["GEOMETRY", "SMALLEST_PROTEIN", "Pocket", "pocket_features", "pockets_of", "probabilities_of"]
 
 SMALLEST_PROTEIN = 30
+_FEWEST_ATOMS = 5.5  # heavy atoms per residue; a backbone with CB has 5, proteins about 7.8
 """Residues; shorter chains are peptides, around which nothing is enclosed."""
 
 GEOMETRY = "none"
@@ -124,11 +126,19 @@ def pockets_of(residues: Residues, probability: np.ndarray | None = None, *, mod
     ------
     SelectionError
         The protein has fewer than 30 residues.
+    MissingCoordinatesError
+        It has no side chains, e.g. a CA trace.
     """
     if len(residues) < SMALLEST_PROTEIN:
         raise SelectionError(
-            f"pockets of {residues.name}: {len(residues)} residues. Allowed: {SMALLEST_PROTEIN} or more, since a "
-            "peptide encloses nothing. Select its partner too, or all chains."
+            f"pockets of {residues.name}: {count_noun(len(residues), 'residue')}. Allowed: {SMALLEST_PROTEIN} or more, "
+            "since a peptide encloses nothing. Select its partner too, or all chains."
+        )
+    atoms = len(residues.atom_pos) / len(residues)
+    if atoms < _FEWEST_ATOMS:
+        raise MissingCoordinatesError(
+            f"pockets of {residues.name}: {atoms:.1f} heavy atoms per residue. Allowed: {_FEWEST_ATOMS} or more, since "
+            "the cavities of a CA trace or backbone are filled by side chains. Add these with another program."
         )
     spheres = alpha_spheres(residues.atom_pos)
     if len(spheres.radius) == 0:

@@ -20,8 +20,6 @@ from protgraph.structure.io import is_source
 
 __all__ = ["SearchHits", "nearest_by_cosine", "search_embeddings"]
 
-ENTRY_POINTS = {"protgraph.functions": {"search_embeddings": "search_embeddings"}}
-
 LEVELS = ("protein", "residue")
 _QUERIES, _VECTORS = 256, 16_384  # a block of similarities has 32 MB
 _DECIMALS = 9  # equal vectors have equal similarities, whatever their place in a block

@@ -15,7 +15,6 @@ from protgraph.structure.residues import UNKNOWN
 from protgraph.wording import count_noun
 
 __all__ = ["MATCH_RULES", "ResidueMatch", "StructureComparison", "compare_structures", "match_residues"]
-ENTRY_POINTS = {"protgraph.functions": {"compare_structures": "compare_structures"}}
 
 MATCH_RULES = ("number", "sequence")
 """Rules of :func:`match_residues`."""

@@ -16,7 +16,7 @@ from protgraph_plugins.pockets.pockets import pocket_features, probabilities_of
 from scipy.spatial.transform import Rotation
 
 import protgraph as pg
-from protgraph.errors import OptionError, SelectionError
+from protgraph.errors import MissingCoordinatesError, OptionError, SelectionError
 from protgraph.structure import Ligands
 from protgraph.structure.io import read_residues
 from tests.docs.predicted_files import write_predicted_file
@@ -182,6 +182,15 @@ def test_a_peptide_and_a_model_of_something_else_are_refused(protein, structures
         pockets_of(protein.select(np.arange(len(protein)) < 29))
     with pytest.raises(OptionError, match="model_quality"):
         find_pockets(structures_dir / "1ubq.bcif", model="model_quality")
+
+
+def test_a_backbone_has_no_pockets(protein):
+    with pytest.raises(MissingCoordinatesError, match="heavy atoms per residue"):
+        pockets_of(protein.hide("sidechain"))
+    is_ca = protein.atom_name == "CA"
+    trace = {name: getattr(protein, name)[is_ca] for name in ("atom_pos", "atom_name", "atom_element", "atom_residue")}
+    with pytest.raises(MissingCoordinatesError, match=r": 1\.0 heavy atoms"):
+        pockets_of(replace(protein, **trace))
 
 
 def test_an_unknown_model_has_no_probability():
