@@ -21,9 +21,6 @@ from protgraph.checkpoint.trained_model import WEIGHTS
 from protgraph.data.datasets.dataset_view import resplit
 from protgraph.errors import OptionError, UnknownNameError
 
-CARD = pg.trained_models.get("ligand_site").card()
-
-
 def spec_of(tmp_path, **changes):
     options = {"name": "trained", "dataset": "pdb_core", "tasks": ["ligand_binding"], "models": ["majority"]}
     options |= {"seeds": [3, 4], "trained": {"ligand_binding": ["ligand_site"]}, "out": str(tmp_path)}
@@ -39,13 +36,17 @@ def run(tmp_path_factory):
 
 
 @pytest.mark.slow
-def test_the_row_has_the_scores_of_the_card(run):
-    _, job, row = run
-    assert (row.model, row.seed, row.parameters, row.epochs) == ("trained:ligand_site", 3, CARD.parameters, 0)
-    for split, result in CARD.splits.items():
+def test_the_row_has_the_scores_of_the_card(tmp_path):
+    name = "secondary_structure"  # its card is of pdb_core
+    card = pg.trained_models.get(name).card()
+    spec = spec_of(tmp_path, tasks=[name], trained={name: [name]})
+    (job,) = [job for job in plan_jobs(spec)[0] if job.trained]
+    row = evaluate_trained(job)
+    assert (row.model, row.seed, row.parameters, row.epochs) == (f"trained:{name}", 3, card.parameters, 0)
+    for split, result in card.splits.items():
         for metric, (value, _, _) in result.metrics.items():
             assert row.metrics[split][metric] == pytest.approx(value, abs=1e-3), (split, metric)
-    assert row.test_proteins == CARD.splits["test"].proteins and "train" not in row.metrics
+    assert row.test_proteins == card.splits["test"].proteins and "train" not in row.metrics
     assert row.key == job.key
 
 
