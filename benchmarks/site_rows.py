@@ -13,8 +13,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
+from protgraph_datasets.ligand_site.dataset import LigandSite
 
-import protgraph as pg
 from protgraph.checkpoint import as_checkpoint
 from protgraph.data.datasets import GraphListDataset, resplit
 from protgraph.data.datasets.splits import cluster_proteins
@@ -44,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--free", metavar="MODEL", help="trained model whose first member was trained without PDBbind")
     options = parser.parse_args(arguments)
 
-    dataset = pg.load_dataset(NAME)
+    dataset = LigandSite()
     task = resolve_task(NAME, dataset)
     set_of = {name: row["set"] for name, row in dataset.origins.items()}
     splits = split_of_sample([(e.id, e.split) for e in dataset.examples(NAME)], set_of, every=options.every)
@@ -86,7 +86,9 @@ def difference_rows(all_rows: SplitPredictions, free: SplitPredictions, clusters
     for label, predictions in ((ALL, all_rows), (FREE, free)):
         samples = bootstrap_scores(predictions, auprc, clusters=clusters)
         of_proteins[label] = np.concatenate([[auprc(predictions)], samples])
-        of_clusters[label] = cluster_scores(predictions, auprc, clusters=clusters)
+        votes = cluster_scores(predictions, auprc, clusters=clusters)
+        assert votes is not None, "AUPRC takes weights"
+        of_clusters[label] = votes
     lines = []
     for title, scores in (("pooled", of_proteins), ("one vote per cluster", of_clusters)):
         scores["difference"] = scores[ALL] - scores[FREE]
