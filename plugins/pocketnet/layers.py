@@ -66,6 +66,9 @@ class PocketNetEmbed(GraphLayer):
 
     reads: ClassVar[tuple[str, ...]] = ("pocketnet_kind", "edge_dist", "edges")
     writes: ClassVar[tuple[str, ...]] = ("h",)
+    conformity: ClassVar[Conformity] = Conformity(
+        expected_failures={"non_trivial": "only the targets of the edges are read"}
+    )
 
     def __init__(self, fields: Mapping[str, FieldSpec], *, dim: int = 128) -> None:
         super().__init__(fields)
@@ -151,6 +154,9 @@ class PocketNetAttention(GraphLayer):
 
     reads: ClassVar[tuple[str, ...]] = ("source_h", "pos", "source_pos", "pocketnet_shape", "edges")
     writes: ClassVar[tuple[str, ...]] = ("h",)
+    conformity: ClassVar[Conformity] = Conformity(
+        inputs={"source_pos": FieldSpec("source_pos", "node", "point", unit="Å")}
+    )
 
     def __init__(self, fields: Mapping[str, FieldSpec], *, dim: int = 64, dropout: float = 0.1) -> None:
         super().__init__(fields)
