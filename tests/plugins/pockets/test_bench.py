@@ -169,7 +169,7 @@ def test_a_failing_or_changed_fpocket_is_an_error(fpocket, source):
     with pytest.raises(ExternalProgramError, match="broken"):
         RIVALS["fpocket"](read_residues(source))
     fpocket.write_text(
-        "#!/bin/sh\nmkdir -p protein_out/pockets\nprintf 'Pocket 1 :\nScore : 1\n' > protein_out/protein_info.txt\n"
+        "#!/bin/sh\nmkdir -p protein_out/pockets\nprintf 'Pocket 1 :\nScore : 1\nDruggability Score : 1\n' > protein_out/protein_info.txt\n"
     )
     with pytest.raises(ExternalProgramError, match="pocket1_atm"):
         RIVALS["fpocket"](read_residues(source))
