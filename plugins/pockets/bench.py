@@ -120,11 +120,7 @@ def bench_pockets_command(
                 fitted[name] = _fit(scored, split)
     for name, (best, more) in _PUBLISHED.get(split, {}).items():
         typer.echo(f"| {name} | | | {best:.3f} | {more:.3f} | – | – | – | – | – |")
-    if len(scored_by) > 1 and DEFAULT_MODEL in scored_by:
-        typer.echo(f"\n{_PAIRS_HEAD}")
-        for name, scored in scored_by.items():
-            if name != DEFAULT_MODEL:
-                typer.echo(_difference(name, scored_by[DEFAULT_MODEL], scored))
+    _print_differences(scored_by)
     if fit is not None:
         _write_fit(fit, fitted)
 
@@ -308,6 +304,18 @@ def _line(name: str, scored: list[_Scored]) -> str:
     error, error_of_clusters = _calibration_errors(scored)
     cells += [f"{recall:.3f}", "–" if np.isnan(error) else f"{error:.3f} ({error_of_clusters:.3f})"]
     return f"| {name} | {len(scored)} | {ligands} | {' | '.join(cells)} |"
+
+
+def _print_differences(scored_by: Mapping[str, list[_Scored]]) -> None:
+    """Print the table of differences between ligand_site and the others, if both are among the rows."""
+    from protgraph_plugins.pockets.find import DEFAULT_MODEL
+
+    if len(scored_by) < 2 or DEFAULT_MODEL not in scored_by:
+        return
+    typer.echo(f"\n{_PAIRS_HEAD}")
+    for name, scored in scored_by.items():
+        if name != DEFAULT_MODEL:
+            typer.echo(_difference(name, scored_by[DEFAULT_MODEL], scored))
 
 
 def _difference(name: str, ours: list[_Scored], theirs: list[_Scored]) -> str:

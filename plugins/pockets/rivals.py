@@ -220,33 +220,42 @@ def read_fpocket(folder: Path) -> list[FpocketPocket]:
         A file is missing or has another format.
     """
     info = folder / f"{folder.name.removesuffix('_out')}_info.txt"
+    pockets = []
+    for number, values in _fpocket_numbers(info.read_text(encoding="ascii")).items():
+        if not {"Score", "Druggability Score"} <= values.keys():
+            raise ExternalProgramError(
+                f"bench pockets: output of fpocket has no score of pocket {number} ({info}). Install fpocket 3 or 4."
+            )
+        atoms = _atom_lines(folder / "pockets" / f"pocket{number}_atm.pdb")
+        vertices = _atom_lines(folder / "pockets" / f"pocket{number}_vert.pqr")
+        lining = dict.fromkeys(f"{line[21]}:{int(line[22:26])}" for line in atoms)
+        # x, y, z are columns of a PDB file; the radius is the last word
+        spheres = []
+        for line in vertices:
+            spheres.append([float(line[30:38]), float(line[38:46]), float(line[46:54]), float(line.split()[-1])])
+        pockets.append(FpocketPocket(values["Score"], values["Druggability Score"], np.array(spheres), list(lining)))
+    return pockets
+
+
+def _fpocket_numbers(text: str) -> dict[int, dict[str, float]]:
+    """Return the numbers of each pocket by name, from the text of an info file."""
     numbers: dict[int, dict[str, float]] = {}
     pocket = 0
-    for line in info.read_text(encoding="ascii").splitlines():
+    for line in text.splitlines():
         key, _, value = (part.strip() for part in line.partition(":"))
         if key.startswith("Pocket "):
             pocket = int(key.split()[1])
             numbers[pocket] = {}
         elif value:
             numbers[pocket][key] = float(value)
-    pockets = []
-    for number, values in numbers.items():
-        files = [folder / "pockets" / f"pocket{number}{end}" for end in ("_atm.pdb", "_vert.pqr")]
-        missing = [file for file in files if not file.exists()]
-        if missing or not {"Score", "Druggability Score"} <= values.keys():
-            what = f"no file {missing[0]}" if missing else f"no score of pocket {number} in {info}"
-            raise ExternalProgramError(f"bench pockets: output of fpocket has {what}. Install fpocket 3 or 4.")
-        atoms, vertices = (file.read_text(encoding="ascii").splitlines() for file in files)
-        lining = [f"{line[21]}:{int(line[22:26])}" for line in atoms if line.startswith(("ATOM", "HETATM"))]
-        # x, y, z are columns of a PDB file; the radius is the last word
-        spheres = [
-            [float(line[30:38]), float(line[38:46]), float(line[46:54]), float(line.split()[-1])]
-            for line in vertices
-            if line.startswith(("ATOM", "HETATM"))
-        ]
-        druggability = values["Druggability Score"]
-        pockets.append(FpocketPocket(values["Score"], druggability, np.array(spheres), list(dict.fromkeys(lining))))
-    return pockets
+    return numbers
+
+
+def _atom_lines(path: Path) -> list[str]:
+    """Return the lines of atoms of a file of fpocket."""
+    if not path.exists():
+        raise ExternalProgramError(f"bench pockets: output of fpocket has no file {path}. Install fpocket 3 or 4.")
+    return [line for line in path.read_text(encoding="ascii").splitlines() if line.startswith(("ATOM", "HETATM"))]
 
 
 RIVALS: dict[str, Callable[[Residues], RankedPockets]] = {

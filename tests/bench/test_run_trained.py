@@ -21,6 +21,7 @@ from protgraph.checkpoint.trained_model import WEIGHTS
 from protgraph.data.datasets.dataset_view import resplit
 from protgraph.errors import OptionError, UnknownNameError
 
+
 def spec_of(tmp_path, **changes):
     options = {"name": "trained", "dataset": "pdb_core", "tasks": ["ligand_binding"], "models": ["majority"]}
     options |= {"seeds": [3, 4], "trained": {"ligand_binding": ["ligand_site"]}, "out": str(tmp_path)}

@@ -168,9 +168,13 @@ def test_a_failing_or_changed_fpocket_is_an_error(fpocket, source):
     fpocket.write_text("#!/bin/sh\necho broken >&2; exit 3\n")
     with pytest.raises(ExternalProgramError, match="broken"):
         RIVALS["fpocket"](read_residues(source))
-    fpocket.write_text(
-        "#!/bin/sh\nmkdir -p protein_out/pockets\nprintf 'Pocket 1 :\nScore : 1\n' > protein_out/protein_info.txt\n"
-    )
+    lines = [
+        "#!/bin/sh",
+        "mkdir -p protein_out/pockets",
+        "cat > protein_out/protein_info.txt <<END",
+        *("Pocket 1 :", "Score : 1", "Druggability Score : 1", "END"),
+    ]
+    fpocket.write_text("\n".join(lines) + "\n")
     with pytest.raises(ExternalProgramError, match="pocket1_atm"):
         RIVALS["fpocket"](read_residues(source))
 
