@@ -14,7 +14,7 @@ from torch.nn.functional import one_hot
 from protgraph import FieldSpec, NodeFeaturizer, NodeList, Residues, register_field
 from protgraph.data import Conformity
 
-__all__ = ["KINDS", "SHAPE_WIDTH", "PocketNetAtoms", "PocketNetPoints"]
+__all__ = ["KIND", "SHAPE", "PocketNetAtoms", "PocketNetPoints"]
 ENTRY_POINTS = {"protgraph.featurizers": {"pocketnet_atoms": "PocketNetAtoms", "pocketnet_points": "PocketNetPoints"}}
 
 #: Heavy atoms of each amino acid in the order of PDB files; the order numbers the kinds.
@@ -82,9 +82,13 @@ _OTHER_RESIDUE = 1 + len(_KIND_OF)
 #: Kinds of atoms: 0 is another atom of an amino acid, the last one any atom of another residue.
 KINDS = 2 + len(_KIND_OF)
 
-for _spec in (
+ATOMS = register_field(
     FieldSpec("pocketnet_atoms", "node", "object", doc="node set: heavy atoms, for PocketNet"),
+)
+POINTS = register_field(
     FieldSpec("pocketnet_points", "node", "object", doc="node set: points on the accessible surface, for PocketNet"),
+)
+KIND = register_field(
     FieldSpec(
         "pocketnet_kind",
         "node",
@@ -93,10 +97,11 @@ for _spec in (
         shape=(),
         classes=KINDS,
         doc="kind of an atom by residue and name; 0 another one",
-    ),
+    )
+)
+SHAPE = register_field(
     FieldSpec("pocketnet_shape", "node", f"{SHAPE_WIDTH}x0e", doc="blocked rays and atoms in shells around a point"),
-):
-    register_field(_spec)
+)
 
 
 class PocketNetAtoms(NodeFeaturizer):
@@ -113,7 +118,7 @@ class PocketNetAtoms(NodeFeaturizer):
     Distribution ``pocketnet`` 0.3.0 (PyPI).
     """
 
-    writes: ClassVar[tuple[str, ...]] = ("pocketnet_atoms", "pocketnet_kind")
+    writes: ClassVar[tuple[str, ...]] = (ATOMS.name, KIND.name)
 
     def __call__(self, residues: Residues) -> NodeList:
         kinds = []
@@ -123,7 +128,7 @@ class PocketNetAtoms(NodeFeaturizer):
                 kinds.append(_KIND_OF.get((residue, _SAME_ATOM.get(str(atom), str(atom))), 0))
             else:
                 kinds.append(_OTHER_RESIDUE)
-        return NodeList(residues.atom_pos, residues.atom_residue, {"pocketnet_kind": np.array(kinds, np.int64)})
+        return NodeList(residues.atom_pos, residues.atom_residue, {KIND.name: np.array(kinds, np.int64)})
 
 
 class PocketNetPoints(NodeFeaturizer):
@@ -155,10 +160,10 @@ class PocketNetPoints(NodeFeaturizer):
     Distribution ``pocketnet`` 0.3.0 (PyPI). Shrake & Rupley 1973, doi:10.1016/0022-2836(73)90011-9.
     """
 
-    writes: ClassVar[tuple[str, ...]] = ("pocketnet_points", "pocketnet_shape")
+    writes: ClassVar[tuple[str, ...]] = (POINTS.name, SHAPE.name)
     conformity: ClassVar[Conformity] = Conformity(
         expected_failures=dict.fromkeys(
-            ("rotation", "reflection"), "directions along the axes of the file, as in the program"
+            ("rotation", "reflection", "float32"), "directions along the axes of the file, as in the program"
         ),
     )
 
@@ -179,7 +184,7 @@ class PocketNetPoints(NodeFeaturizer):
             blocked = _rays_of(points[rows], normal[rows], grid, self.rays)
             counts = _atoms_in_shells(points[rows], pos, element)
             shape.append(torch.cat([blocked, counts], 1))
-        fields = {"pocketnet_shape": torch.cat(shape).numpy()}
+        fields = {SHAPE.name: torch.cat(shape).numpy()}
         return NodeList(points.numpy(), residues.atom_residue[atom.numpy()], fields)
 
 

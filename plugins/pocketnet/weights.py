@@ -31,7 +31,7 @@ CHECKSUMS = {
 }
 _LABEL = "ligand_binding"
 _LAYERS = 1 + MESSAGES + 1  # of one network
-_UNUSED = ("atom_head.weight", "atom_head.bias", "rbf.mu", "rax.mu", "rrad.mu")
+_UNUSED = ("atom_head.weight", "atom_head.bias", "att.2.bias", "rbf.mu", "rax.mu", "rrad.mu")
 
 
 def find_pocketnet() -> Path:
@@ -144,11 +144,12 @@ def convert_pocketnet_state(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
         f"{last}.attend_geometry.weight": attend[:, :-width],
         f"{last}.attend_geometry.bias": state["att.0.bias"],
         f"{last}.attend_source.weight": attend[:, -width:],
+        f"{last}.attend.weight": state["att.2.weight"],
         f"{last}.value_source.weight": value[:, :width],
         f"{last}.value_geometry.weight": value[:, width:],
         f"{last}.value_geometry.bias": state["val.bias"],
     }
-    names = {"proj": "project", "att.2": "attend", "pfn.0": "shape.0", "pfn.2": "shape.2"}
+    names = {"proj": "project", "pfn.0": "shape.0", "pfn.2": "shape.2"}
     names |= {f"out.{number}": f"output.{number}" for number in (0, 3, 5)}
     converted |= _renamed(state, {a: f"{last}.{b}" for a, b in names.items()})
     return {name: tensor.contiguous() for name, tensor in converted.items()}
