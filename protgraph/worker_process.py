@@ -20,15 +20,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import IO, Any
 
-__all__ = [
-    "WorkerDied",
-    "WorkerProcess",
-    "WorkerRaised",
-    "blocked_signals",
-    "is_portable",
-    "run_pickled_module",
-    "run_worker",
-]
+__all__ = ["WorkerDied", "WorkerProcess", "WorkerRaised", "blocked_signals", "is_portable", "run_worker"]
 
 #: One thread per worker, so that as many workers as cores do not compete for cores.
 _THREADS = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS"), "1")
@@ -200,22 +192,6 @@ def is_portable(*objects: object) -> bool:
         return b"__main__" not in bytes(_dumps(objects))
     except (pickle.PicklingError, AttributeError, TypeError):
         return False
-
-
-def run_pickled_module(message: bytes) -> dict[str, Any]:
-    """Return the outputs of a pickled torch module for a pickled argument, in float64.
-
-    The conformity suite calls it in a process that does not import :mod:`protgraph.testing`.
-    """
-    import torch
-
-    from protgraph.registry.provider import import_listed
-
-    import_listed()
-    module, argument = pickle.loads(message)
-    with torch.no_grad():
-        out = module(argument)
-    return {name: x.to(torch.float64) if x.is_floating_point() else x for name, x in out.items()}
 
 
 def run_worker() -> None:

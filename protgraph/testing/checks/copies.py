@@ -12,10 +12,11 @@ from functools import cache
 import torch
 from torch import Tensor, nn
 
+from protgraph.nn.pickled import run_pickled_module
 from protgraph.testing.fault_location import require_finite
 from protgraph.testing.runner import NotApplicable, Runner, difference, sum_of_outputs
 from protgraph.testing.wiring import Wiring
-from protgraph.worker_process import WorkerDied, WorkerProcess, WorkerRaised, run_pickled_module
+from protgraph.worker_process import WorkerDied, WorkerProcess, WorkerRaised
 
 __all__ = ["autocast", "copies", "other_process"]
 

@@ -17,6 +17,7 @@ from protgraph_plugins.pocketnet.weights import FOLDER_VARIABLE, find_pocketnet
 
 import protgraph as pg
 from protgraph.errors import CheckpointError, MissingExtraError
+from protgraph.featurize import FeaturePlan
 from protgraph.model import pretrained
 
 EXPECTED = list(
@@ -69,7 +70,7 @@ def test_probabilities_and_pockets_equal_those_of_the_program(row, published, sh
 
 def test_points_are_on_the_accessible_surface(protein):
     """No point is inside of the sphere of an atom, and each is on one of them: plain loop."""
-    graph = pg.FeaturePlan(["pocketnet_points"]).precompute(protein)
+    graph = FeaturePlan(["pocketnet_points"]).precompute(protein)
     radii = {"C": 1.70, "N": 1.55, "O": 1.52, "S": 1.80}
     radius = np.array([1.4 + radii[element] for element in protein.atom_element])
     points = graph["pocketnet_points_pos"].numpy()
@@ -80,7 +81,7 @@ def test_points_are_on_the_accessible_surface(protein):
 
 
 def test_atoms_are_counted_in_shells(protein):
-    graph = pg.FeaturePlan(["pocketnet_points"]).precompute(protein)
+    graph = FeaturePlan(["pocketnet_points"]).precompute(protein)
     points, shape = graph["pocketnet_points_pos"].numpy(), graph["pocketnet_points_pocketnet_shape"].numpy()
     for point, row in zip(points[::200], shape[::200], strict=True):
         distance = np.linalg.norm(protein.atom_pos - point, axis=1)
