@@ -105,19 +105,20 @@ def _set_flushes_denormal_numbers(is_on: bool) -> None:
 def _uses_mkldnn() -> bool:
     import torch
 
-    return torch.backends.mkldnn.enabled
+    return bool(torch.backends.mkldnn.enabled)
 
 
 def _set_uses_mkldnn(is_on: bool) -> None:
     import torch
 
-    torch.backends.mkldnn.enabled = is_on
+    backend: Any = torch.backends.mkldnn  # its attributes are descriptors
+    backend.enabled = is_on
 
 
-def _numpy_errors() -> dict[str, str]:
+def _numpy_errors() -> dict[str, Any]:
     import numpy as np
 
-    return dict(np.geterr())
+    return {name: str(action) for name, action in np.geterr().items()}
 
 
 def _set_numpy_errors(actions: dict[str, Any]) -> None:
