@@ -256,4 +256,6 @@ class PocketNetLogOdds(GraphLayer):
 
     def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         """Compute ``h (N, C)``."""
-        return {"h": torch.logit(f["h"], eps=_LEAST)}
+        probability = f["h"]
+        precise = torch.promote_types(probability.dtype, torch.float32)  # in bfloat16, 1 − 2⁻²⁰ is 1
+        return {"h": torch.logit(probability.to(precise), eps=_LEAST).to(probability.dtype)}

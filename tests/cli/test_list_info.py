@@ -43,7 +43,7 @@ def test_info_prints_fields_options_and_source(run) -> None:
         "reads     h, edges",
         "writes    h",
         "heads: int ≥ 1 = ",
-        "gat.py:",
+        "graph_attention.py:",
         "Parameters",
     ):
         assert part in out
