@@ -50,16 +50,16 @@ _SAME_RESIDUE = {
 }
 _SAME_ATOM = {"OC1": "O", "OC2": "OXT", "O1": "O", "O2": "OXT"}
 
-# Radii of van der Waals, Å, by the first letter of the name of the atom; the last one is that of other elements.
+# Van der Waals radii, Å, by the first letter of the name of the atom; the last one is that of other elements.
 _ELEMENTS = "CNOSP"
 _RADII = torch.tensor([1.70, 1.55, 1.52, 1.80, 1.80, 1.80])
 _PROBE = 1.4  # Å
-_DIRECTIONS = 48  # points per atom before those inside of other atoms are removed
-_TOUCH = 1e-3  # Å, a point may be this far inside of another sphere
+_DIRECTIONS = 48  # points per atom before those inside other atoms are removed
+_TOUCH = 1e-3  # Å, a point may be this far inside another sphere
 
 _RAYS, _STEP, _REACH = 64, 0.8, 16.0  # rays from a point: number, Å between their points, Å to the last one
 _CELL, _PAD = 0.8, 18.0  # Å, grid of occupied cells, and its margin
-_SWELL = 0.2  # Å, added to the radii of atoms on the grid
+_INFLATION = 0.2  # Å, added to the radii of atoms on the grid
 _RANGES = (4.0, 8.0, 12.0, 16.0)  # Å, up to which a ray counts as blocked
 _CONES = (0.866, 0.5, 0.0)  # cosines of 30°, 60°, 90° around the normal
 _SHELLS = ((0.0, 4.0), (4.0, 6.0), (6.0, 8.0), (8.0, 12.0))  # Å, in which atoms are counted
@@ -72,7 +72,10 @@ SHAPE_WIDTH = len(_RANGES) * (1 + len(_CONES)) + 3 + len(_SHELLS) * (1 + _COUNTE
 
 def _kinds() -> dict[tuple[str, str], int]:
     """Return the kind of each atom by residue and name, from 1: all atoms, then OXT of each residue."""
-    names = [(residue, atom) for residue, side in _SIDE_CHAINS.items() for atom in ["N", "CA", "C", "O", *side.split()]]
+    names = []
+    for residue, side_chain in _SIDE_CHAINS.items():
+        atoms = ["N", "CA", "C", "O", *side_chain.split()]
+        names += [(residue, atom) for atom in atoms]
     names += [(residue, "OXT") for residue in _SIDE_CHAINS]
     return {name: 1 + number for number, name in enumerate(names)}
 
@@ -134,7 +137,7 @@ class PocketNetAtoms(NodeFeaturizer):
 class PocketNetPoints(NodeFeaturizer):
     """Points on the solvent-accessible surface as a node set, with blocked rays and counts of atoms.
 
-    Each atom has 48 test points at the radius of van der Waals plus 1.4 Å; those inside of other spheres are removed.
+    Each atom has 48 test points at its van der Waals radius plus 1.4 Å; those inside other spheres are removed.
     From each point, 64 rays of 16 Å are followed on a grid of occupied cells.
 
     Parameters
@@ -220,12 +223,12 @@ def _surface(pos: Tensor, element: Tensor) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def _occupied_cells(pos: Tensor, element: Tensor) -> _Grid:
-    """Mark the cells with a center inside of an atom."""
+    """Mark the cells with a center inside an atom."""
     origin = pos.min(0).values - _PAD
     cells = ((pos.max(0).values + _PAD - origin) / _CELL).ceil().long() + 1
     occupied = torch.zeros(cells.tolist(), dtype=torch.bool)
-    radius = _RADII.to(pos.dtype)[element] + _SWELL
-    far = math.ceil((float(_RADII.max()) + _SWELL + _CELL / 2) / _CELL)  # cells
+    radius = _RADII.to(pos.dtype)[element] + _INFLATION
+    far = math.ceil((float(_RADII.max()) + _INFLATION + _CELL / 2) / _CELL)  # cells
     steps = torch.arange(-far, far + 1)
     offset = torch.stack(torch.meshgrid(steps, steps, steps, indexing="ij"), -1).reshape(-1, 3)
     for begin in range(0, len(pos), _BLOCK):

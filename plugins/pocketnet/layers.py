@@ -27,7 +27,7 @@ ENTRY_POINTS = {
 
 _NEAR = 6.0  # Å, neighbors of an atom; of the 24 nearest
 _NEIGHBORS = 24.0
-_CROWD = (4.0, 6.0, 3.0, 5.0)  # Å, in which neighbors of an atom are counted
+_COUNT_RADII = (4.0, 6.0, 3.0, 5.0)  # Å, in which neighbors of an atom are counted
 _DEGREE = 12.0  # by which sums of messages are divided
 _BASIS = 16  # Gaussian functions of the distance of two atoms
 
@@ -74,15 +74,17 @@ class PocketNetEmbed(GraphLayer):
     def __init__(self, fields: Mapping[str, FieldSpec], *, dim: int = 128) -> None:
         super().__init__(fields)
         self.kind = nn.Embedding(fields[KIND.name].dim, dim)
-        self.crowd = nn.Linear(len(_CROWD), dim)
-        self.register_buffer("radius", torch.tensor(_CROWD), persistent=False)
+        self.count = nn.Linear(len(_COUNT_RADII), dim)
+        self.register_buffer("radius", torch.tensor(_COUNT_RADII), persistent=False)
         self.declare(h=f"{dim}x0e")
 
     def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         """Compute ``h (N, dim)``."""
         edges, distance = f["edges"], f["edge_dist"]
-        crowd = edges.sum((distance < self.radius).to(distance.dtype)) / _NEIGHBORS  # (N, 4)
-        return {"h": self.kind(f[KIND.name]) + self.crowd(crowd.to(self.crowd.weight.dtype))}
+        is_near = (distance < self.radius).to(distance.dtype)  # (E, 4)
+        count = edges.sum(is_near) / _NEIGHBORS  # (N, 4)
+        of_count = self.count(count.to(self.count.weight.dtype))
+        return {"h": self.kind(f[KIND.name]) + of_count}
 
 
 class PocketNetMessage(GraphLayer):

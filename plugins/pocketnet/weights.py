@@ -120,8 +120,8 @@ def convert_pocketnet_state(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """
     converted = {
         "0.kind.weight": state["emb.weight"],
-        "0.crowd.weight": state["bur.weight"],
-        "0.crowd.bias": state["bur.bias"],
+        "0.count.weight": state["bur.weight"],
+        "0.count.bias": state["bur.bias"],
     }
     dim = state["emb.weight"].size(1)
     for number in range(MESSAGES):

@@ -15,7 +15,7 @@ from protgraph.structure.chemistry.bonds import (
     DISULFIDE,
     covalent_bonds,
     disulfide_bonds,
-    is_guessed,
+    has_guessed_bonds,
     ligand_bonds,
     ligand_links,
     peptide_bonds,
@@ -145,7 +145,7 @@ class CovalentBond(AtomPairs):
         ligands = residues.ligands
         if node_type != "atom" or ligands is None:
             return []
-        guessed = ligands.res_name[is_guessed(ligands)]
+        guessed = ligands.res_name[has_guessed_bonds(ligands)]
         return [f"bonds of ligand {name} are guessed from distances" for name in np.unique(guessed).tolist()]
 
     def _ends(self, residues: Residues, nodes: NodeAtoms) -> np.ndarray:

@@ -22,7 +22,7 @@ __all__ = [
     "bonds_by_name",
     "covalent_bonds",
     "disulfide_bonds",
-    "is_guessed",
+    "has_guessed_bonds",
     "ligand_bonds",
     "ligand_links",
     "peptide_bonds",
@@ -96,7 +96,7 @@ def ligand_bonds(ligands: Ligands) -> np.ndarray:
     -----
     Bonds follow from atom names by the CCD. Molecules that it lacks have those that the file states (CONECT of PDB
     files, ``chem_comp_bond`` of mmCIF, bonds of an ``AtomArray``) or, without them, bonds by distance
-    (:func:`is_guessed`).
+    (:func:`has_guessed_bonds`).
     """
     by_name = bonds_by_name(ligands.res_name, ligands.atom_molecule, ligands.atom_name)
     unlisted = _is_unlisted(ligands)
@@ -116,7 +116,7 @@ def ligand_bonds(ligands: Ligands) -> np.ndarray:
     return np.concatenate([by_name, stated, by_distance, between], axis=1)
 
 
-def is_guessed(ligands: Ligands) -> np.ndarray:
+def has_guessed_bonds(ligands: Ligands) -> np.ndarray:
     """Return ``(M,)`` bool: molecules whose bonds follow from distances; neither the CCD nor the file has them."""
     return _is_unlisted(ligands) & ~_has_stated_bonds(ligands)
 

@@ -12,7 +12,7 @@ from biotite.structure.io import pdb, pdbx
 from protgraph.data.store.graph_shard import flatten_residues, slice_residues
 from protgraph.featurize import FeaturePlan, GraphResult, iter_graphs
 from protgraph.structure import Ligands, ReadOptions, Structure, clean, from_atom_array, load_structure
-from protgraph.structure.chemistry.bonds import is_guessed, ligand_bonds
+from protgraph.structure.chemistry.bonds import has_guessed_bonds, ligand_bonds
 
 
 def imatinib(name: str) -> AtomArray:
@@ -74,7 +74,7 @@ def test_ligand_has_its_41_bonds_under_any_name(protein, tmp_path, form, name, w
     ligands = clean(structure, ligands=True).ligands
     bonds = bond_set(ligand_bonds(ligands).T)
     assert bonds == bond_set(ligand.bonds.as_array()[:, :2]) and len(bonds) == 41
-    assert is_guessed(ligands).tolist() == [name != "STI" and not with_bonds]
+    assert has_guessed_bonds(ligands).tolist() == [name != "STI" and not with_bonds]
     assert len(ligands.bonds) == (41 if with_bonds else 0)
 
 
@@ -91,7 +91,7 @@ def test_bonds_that_leave_an_atom_alone_are_not_used(protein, tmp_path):
     ligand = imatinib("UNL")
     ligand.bonds = BondList(len(ligand), ligand.bonds.as_array()[:5, :2])
     ligands = clean(read(complex_of(protein, ligand, with_bonds=True), "pdb", tmp_path), ligands=True).ligands
-    assert len(ligands.bonds) == 5 and is_guessed(ligands).all() and ligand_bonds(ligands).shape == (2, 41)
+    assert len(ligands.bonds) == 5 and has_guessed_bonds(ligands).all() and ligand_bonds(ligands).shape == (2, 41)
 
 
 def test_selected_molecules_keep_their_stated_bonds(protein, tmp_path):
