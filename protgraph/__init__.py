@@ -74,7 +74,6 @@ _HOME = {
     "load_checkpoint": "protgraph.checkpoint",
     "pretrained": "protgraph.model",
     # training, prediction, comparison
-    "Recipe": "protgraph.recipes",
     "TrainedModel": "protgraph.checkpoint",
     "BenchSpec": "protgraph.bench",
     "FitConfig": "protgraph.train",
@@ -85,7 +84,6 @@ _HOME = {
     "fit": "protgraph.train",
     "generate": "protgraph.inference",
     "predict": "protgraph.inference",
-    "run_recipe": "protgraph.recipes",
     "run_bench": "protgraph.bench",
     "write_report": "protgraph.bench",
     # writing components
@@ -115,7 +113,6 @@ _PACKAGES = (
     "model",
     "nn",
     "ops",
-    "recipes",
     "registry",
     "structure",
     "task",

@@ -7,7 +7,6 @@ from protgraph import (
     model as model,
     nn as nn,
     ops as ops,
-    recipes as recipes,
     registry as registry,
     structure as structure,
     task as task,
@@ -61,7 +60,6 @@ from protgraph.model import (
 )
 from protgraph.nn import GraphLayer as GraphLayer, Head as Head
 from protgraph.ops import Edges as Edges, Proteins as Proteins
-from protgraph.recipes import Recipe as Recipe, run_recipe as run_recipe
 from protgraph.registry import (
     Family as Family,
     commands as commands,
@@ -92,5 +90,6 @@ from protgraph.structure import (
 from protgraph.task import InputMasking as InputMasking, Metric as Metric, Task as Task
 from protgraph.train import FitConfig as FitConfig, cross_validate as cross_validate, fit as fit
 from protgraph_plugins.pockets.find import find_pockets as find_pockets
+from protgraph_plugins.recipes.run import run_recipe as run_recipe
 
 __version__: str

@@ -44,13 +44,12 @@ LEVEL = {
     "checkpoint": 9,
     "inference": 10,
     "train": 11,
-    "recipes": 12,
-    "bench": 13,
-    "cli": 14,
-    "__init__": 14,
-    "__main__": 14,
+    "bench": 12,
+    "cli": 13,
+    "__init__": 13,
+    "__main__": 13,
 }
-TOP = 14
+TOP = 13
 #: Names of ``protgraph`` itself that every module may import.
 FREE = {"__name__", "__version__"}
 #: Libraries that the lower packages may import besides the standard library; higher ones may import every declared one.

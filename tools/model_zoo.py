@@ -11,9 +11,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from protgraph_plugins.recipes import Recipe, card_page, comparisons_of, example_noun
+
 from protgraph.checkpoint import ModelCard, TrainedModel
-from protgraph.recipes import Recipe
-from protgraph.recipes.card import card_page, comparisons_of, example_noun
 
 __all__ = ["compared_card", "main", "zoo_page"]
 

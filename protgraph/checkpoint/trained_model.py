@@ -129,7 +129,7 @@ class Comparison(BaseModel):
 
 
 class ModelCard(BaseModel):
-    """Description of a trained model, written by :func:`protgraph.recipes.run_recipe`.
+    """Description of a trained model, written by :func:`protgraph.run_recipe`.
 
     Parameters
     ----------
@@ -199,7 +199,7 @@ class ModelCard(BaseModel):
 
 @dataclass(frozen=True)
 class TrainedModel:
-    """Trained model in a folder of :func:`protgraph.recipes.run_recipe`: the object behind a registered name.
+    """Trained model in a folder of :func:`protgraph.run_recipe`: the object behind a registered name.
 
     Parameters
     ----------

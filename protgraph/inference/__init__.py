@@ -4,10 +4,10 @@ from protgraph.inference.attribution import Attributions, explain
 from protgraph.inference.embedding import Embeddings, digest_of_model, embed, embedding_checkpoint
 from protgraph.inference.generation import GeneratedSequence, generate
 from protgraph.inference.model_run import featurized_proteins
-from protgraph.inference.prediction import predict
-from protgraph.inference.prediction_table import Predictions, choose_value
+from protgraph.inference.prediction import predict, probabilities
+from protgraph.inference.prediction_table import Predictions, choose_value, target_names
 from protgraph.inference.result_table import TABLE_SUFFIXES, ResultTable
-from protgraph.inference.sites import find_sites
+from protgraph.inference.sites import find_sites, has_sites
 from protgraph.inference.verification import ProteinDifference, Verification, verify_model, with_stored_predictions
 
 __all__ = [
@@ -27,7 +27,10 @@ __all__ = [
     "featurized_proteins",
     "find_sites",
     "generate",
+    "has_sites",
     "predict",
+    "probabilities",
+    "target_names",
     "verify_model",
     "with_stored_predictions",
 ]

@@ -2,7 +2,7 @@
 
 from protgraph.task.input_masking import BACKBONE_ALONE, InputMasking, with_random_order
 from protgraph.task.language_modeling import Masking
-from protgraph.task.losses import binary_cross_entropy, cross_entropy, huber_error, squared_error
+from protgraph.task.losses import binary_cross_entropy, cross_entropy, huber_error, known_labels, squared_error
 from protgraph.task.metrics import (
     Metric,
     as_metric,
@@ -29,6 +29,7 @@ __all__ = [
     "cross_entropy",
     "default_task",
     "huber_error",
+    "known_labels",
     "mean_ranks",
     "pearson_correlation",
     "squared_error",

@@ -85,13 +85,6 @@ def test_info_prints_the_card(run) -> None:
         assert part in out
 
 
-def test_a_calibration_alone_is_refused_without_evaluate(run, tmp_path) -> None:
-    result = run("recipe", "dna_site", "--calibrate", "-o", tmp_path / "out")
-    assert result.code != 0
-    assert "--evaluate" in result.err
-    assert not (tmp_path / "out").exists()
-
-
 @pytest.mark.slow
 def test_explain_writes_attributions_and_their_sum(run, structures_dir, tmp_path) -> None:
     out, why = tmp_path / "o.csv", tmp_path / "why.csv"

@@ -8,12 +8,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from protgraph_plugins.recipes import Recipe, card_page
 
 from protgraph import trained_models
 from protgraph.errors import OptionError
 from protgraph.inference import predict
-from protgraph.recipes import Recipe
-from protgraph.recipes.card import card_page
 
 #: Column, and its values at residues 10, 20, …, 60 of ubiquitin (1UBQ) or of the structure below.
 RECORDED = {

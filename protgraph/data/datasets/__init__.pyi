@@ -13,9 +13,14 @@ from protgraph.data.datasets.dataset import (
     LabelRows as LabelRows,
     TableDataset as TableDataset,
 )
-from protgraph.data.datasets.dataset_view import add_derived_task as add_derived_task, resplit as resplit
+from protgraph.data.datasets.dataset_view import (
+    add_derived_task as add_derived_task,
+    held_out as held_out,
+    resplit as resplit,
+)
 from protgraph.data.datasets.description import DatasetDescription as DatasetDescription
 from protgraph.data.datasets.folder import FolderDataset as FolderDataset
+from protgraph.data.datasets.folds import assign_folds as assign_folds, fold_datasets as fold_datasets
 from protgraph.data.datasets.graph_list import GraphListDataset as GraphListDataset
 from protgraph.data.datasets.label_column import LabelColumn as LabelColumn, interpret_column as interpret_column
 from protgraph.data.datasets.label_table import (
@@ -36,6 +41,7 @@ from protgraph.data.datasets.splits import (
     FRACTIONS as FRACTIONS,
     SplitUnit as SplitUnit,
     assign_random_splits as assign_random_splits,
+    cluster_proteins as cluster_proteins,
     group_split as group_split,
     linked_groups as linked_groups,
     order_splits as order_splits,

@@ -16,13 +16,12 @@ from protgraph_plugins.mutations import (
     score_column,
     sign_convention,
 )
+from protgraph_plugins.recipes import Recipe, card_page
 from protgraph_plugins.trained.registered import DDG, DDG_BINDING
 
 from protgraph import registry
 from protgraph.data.graph import collate
 from protgraph.errors import CheckpointError, MutationError, OptionError, SelectionError
-from protgraph.recipes import Recipe
-from protgraph.recipes.card import card_page
 from protgraph.structure import clean, load_structure
 
 FOLDING = {"A:L67A": 2.7780, "A:I44A": 2.4746, "A:K48R": -0.2319, "A:G47W": 0.2965, "A:L67A+A:I44A": 5.0560}

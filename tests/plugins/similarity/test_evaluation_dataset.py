@@ -7,12 +7,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from protgraph_plugins.recipes import Recipe
 
 import protgraph as pg
 from protgraph.errors import DatasetError
 from protgraph.labels import load_dataset
 from protgraph.labels.evaluation_dataset import Evaluation, add_evaluations, combine_evaluations
-from protgraph.recipes import Recipe
 
 TASK = "secondary_structure"
 BASE = {"1crn": "train", "2erl": "train", "1ubq": "train", "1a8o": "val", "1fas": "val", "5pti": "test"}

@@ -5,13 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from protgraph_plugins.recipes.card import card_page, mutation_calls, split_result
 
 import protgraph as pg
 from protgraph import trained_models
-from protgraph.checkpoint import Checkpoint
-from protgraph.checkpoint.trained_model import SplitResult
+from protgraph.checkpoint import Checkpoint, SplitResult
 from protgraph.labels.loading import resolve_task
-from protgraph.recipes.card import card_page, mutation_calls, split_result
 from protgraph.task.predictions import SplitPredictions
 
 

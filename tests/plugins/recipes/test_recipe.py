@@ -10,12 +10,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from protgraph_plugins.recipes import Recipe, evaluate_recipe, run_recipe
 
 from protgraph.checkpoint import TrainedModel, load_checkpoint, save_checkpoint
 from protgraph.errors import OptionError
 from protgraph.evaluation.calibration import fit_calibration
 from protgraph.inference import predict
-from protgraph.recipes import Recipe, evaluate_recipe, run_recipe
 from protgraph.structure import clean, load_structure
 
 PLAIN = {"name": "mine", "summary": "S.", "dataset": "data", "task": "secondary_structure", "models": ["gcn"]}
@@ -115,7 +115,7 @@ def test_a_second_run_writes_the_same_bytes(made, recipe, tmp_path) -> None:
 
 @pytest.mark.slow
 def test_cross_fitting_calibrates_on_every_protein_of_train_and_val_once(recipe, tmp_path, monkeypatch) -> None:
-    from protgraph.recipes import run
+    from protgraph_plugins.recipes import run
 
     fitted = []
     monkeypatch.setattr(run, "fit_calibration", lambda *a, **kw: fitted.append(a[1]) or fit_calibration(*a, **kw))
@@ -199,6 +199,13 @@ def test_wrong_recipes_are_errors_with_the_key(change, part) -> None:
         Recipe.from_dict(PLAIN | change, where="r.toml")
 
 
+def test_a_calibration_alone_is_refused_without_evaluate(run, tmp_path) -> None:
+    result = run("recipe", "dna_site", "--calibrate", "-o", tmp_path / "out")
+    assert result.code != 0
+    assert "--evaluate" in result.err
+    assert not (tmp_path / "out").exists()
+
+
 def test_a_missing_key_is_an_error() -> None:
     with pytest.raises(OptionError, match="task"):
         Recipe.from_dict({key: value for key, value in PLAIN.items() if key != "task"})
@@ -221,7 +228,8 @@ def _change_code(member: Path) -> None:
 
 @pytest.mark.slow
 def test_an_interrupted_run_keeps_its_members_of_the_installed_code(made, recipe, tmp_path, monkeypatch) -> None:
-    import protgraph.recipes.run as run
+    import protgraph_plugins.recipes.run as run
+
     from protgraph.train import fit
 
     trained: list[int] = []
@@ -245,7 +253,8 @@ def test_an_interrupted_run_keeps_its_members_of_the_installed_code(made, recipe
 
 @pytest.mark.slow
 def test_an_interrupted_member_continues_from_its_last_state_and_gives_the_same_bytes(recipe, tmp_path, monkeypatch):
-    import protgraph.recipes.run as run
+    import protgraph_plugins.recipes.run as run
+
     from protgraph.train import fit
 
     longer = recipe.with_name("longer.toml")

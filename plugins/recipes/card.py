@@ -11,25 +11,20 @@ import torch
 from torch import Tensor
 
 from protgraph import registry
-from protgraph.checkpoint.checkpoint_file import Checkpoint
-from protgraph.checkpoint.trained_model import CallCounts, CallRule, Comparison, ModelCard, SplitResult
-from protgraph.data.datasets.card import TaskCard
-from protgraph.data.datasets.target import Target
-from protgraph.evaluation.bootstrap import (
+from protgraph.checkpoint import CallCounts, CallRule, Checkpoint, Comparison, ModelCard, SplitResult
+from protgraph.data import Target, TaskCard
+from protgraph.evaluation import (
+    CalibrationMap,
     bootstrap_scores,
+    calibration_scores,
     cluster_scores,
     cluster_weights,
     count_split,
+    label_events,
     percentile_interval,
 )
-from protgraph.evaluation.calibration import CalibrationMap, calibration_scores, label_events
-from protgraph.inference.prediction import probabilities
-from protgraph.inference.prediction_table import target_names
-from protgraph.inference.sites import has_sites
-from protgraph.task.losses import known_labels
-from protgraph.task.metrics import best_threshold, compute_metrics
-from protgraph.task.predictions import SplitPredictions
-from protgraph.task.task import Task
+from protgraph.inference import has_sites, probabilities, target_names
+from protgraph.task import SplitPredictions, Task, best_threshold, compute_metrics, known_labels
 
 __all__ = [
     "card_page",

@@ -1,4 +1,4 @@
-"""``protgraph recipe`` and ``verify``: make a trained model from a recipe; repeat its stored predictions."""
+"""``protgraph recipe``: make a trained model from a recipe."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from protgraph.cli.output_path import Overwrite, check_output_folder
+from protgraph.cli import Overwrite, check_output_folder
 from protgraph.errors import OptionError
 
 if TYPE_CHECKING:
     from protgraph.checkpoint import Checkpoint
 
-__all__ = ["recipe_command", "verify_model_command"]
+__all__ = ["recipe_command"]
 
-ENTRY_POINTS = {"protgraph.commands": {"recipe": "recipe_command", "verify": "verify_model_command"}}
+ENTRY_POINTS = {"protgraph.commands": {"recipe": "recipe_command"}}
 
 
 def recipe_command(
@@ -51,8 +51,9 @@ def recipe_command(
       protgraph recipe dna_site --evaluate --calibrate -o calibrated
       protgraph predict my_site/model.safetensors 1ubq.cif -o out.csv
     """
+    from protgraph_plugins.recipes.run import evaluate_recipe, run_recipe
+
     from protgraph.checkpoint import TrainedModel
-    from protgraph.recipes import evaluate_recipe, run_recipe
     from protgraph.registry import trained_models
 
     path = trained_models.get(recipe).recipe if recipe in trained_models else Path(recipe)
@@ -74,32 +75,3 @@ def recipe_command(
 
 def _print_member(label: str, member: Checkpoint) -> None:
     typer.echo(f"{label}: {member}", err=True)
-
-
-def verify_model_command(
-    models: Annotated[list[str], typer.Argument(metavar="MODEL...", help="Trained models by name, or checkpoints.")],
-) -> None:
-    """Predict again what is stored with a model, and compare, to test that this installation gives the same numbers.
-
-    When a model is saved, its predictions for ten entries of pdb_core are saved with it. Exit code 1: a prediction
-    differs by more than 1e-4, relative to the largest of its protein, at least 1; 2: no predictions are stored.
-
-    \b
-    Examples:
-      protgraph verify ligand_site
-      protgraph verify gat.safetensors
-    """
-    from protgraph.inference import verify_model
-
-    is_equal = True
-    for model in models:
-        result = verify_model(model)
-        typer.echo(f"{model}, saved with protgraph {result.version}")
-        for protein in result.proteins:
-            verdict = "equal" if protein.is_equal else f"differs, allowed: {protein.tolerance:.1g}"
-            typer.echo(
-                f"  {protein.protein}  {protein.numbers:6} numbers  difference {protein.difference:.1e}  {verdict}"
-            )
-        is_equal = is_equal and result.is_equal
-    if not is_equal:
-        raise typer.Exit(1)

@@ -11,41 +11,53 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from protgraph import __version__, registry
+from protgraph_plugins.recipes.card import (
+    card_page,
+    comparisons_of,
+    find_calls,
+    split_result,
+    write_reliability_figure,
+)
+from protgraph_plugins.recipes.recipe import Recipe
+
+import protgraph
+from protgraph import registry
 from protgraph.argument_types import check_arguments
-from protgraph.checkpoint.checkpoint_file import (
+from protgraph.checkpoint import (
+    CARD,
+    RECIPE,
+    WEIGHTS,
     Checkpoint,
+    ModelCard,
+    SplitResult,
+    TrainedModel,
+    components_of,
     load_checkpoint,
     load_parent,
     round_to_half,
     save_checkpoint,
+    summarize_training_set,
 )
-from protgraph.checkpoint.component_source import components_of
-from protgraph.checkpoint.trained_model import CARD, RECIPE, WEIGHTS, ModelCard, SplitResult, TrainedModel
-from protgraph.checkpoint.training_set import summarize_training_set
-from protgraph.data.datasets.dataset import Dataset
-from protgraph.data.datasets.dataset_view import held_out, resplit
-from protgraph.data.datasets.folds import assign_folds, fold_datasets
-from protgraph.data.datasets.splits import cluster_proteins
-from protgraph.data.store.graph_store import GraphStore
+from protgraph.data import GraphStore
+from protgraph.data.datasets import Dataset, assign_folds, cluster_proteins, fold_datasets, held_out, resplit
 from protgraph.errors import OutputFileError
-from protgraph.evaluation.calibration import CalibrationMap, check_calibration_method, fit_calibration
-from protgraph.evaluation.evaluation import BatchPredictions, join_predictions, predict_ensemble
+from protgraph.evaluation import (
+    BatchPredictions,
+    CalibrationMap,
+    check_calibration_method,
+    fit_calibration,
+    join_predictions,
+    predict_ensemble,
+)
 from protgraph.file_io import atomic_write, write_text_file
-from protgraph.inference.verification import with_stored_predictions
-from protgraph.labels.evaluation_dataset import add_evaluations
-from protgraph.labels.loading import resolve_task
-from protgraph.labels.preparation import prepare
-from protgraph.model.build import ProteinModel, as_model_spec
-from protgraph.recipes.card import card_page, comparisons_of, find_calls, split_result, write_reliability_figure
-from protgraph.recipes.recipe import Recipe
-from protgraph.task.metrics import best_threshold
-from protgraph.task.predictions import SplitPredictions
-from protgraph.task.task import Task
-from protgraph.train.config import FitConfig
-from protgraph.train.training import fit
+from protgraph.inference import with_stored_predictions
+from protgraph.labels import add_evaluations, prepare, resolve_task
+from protgraph.model import ProteinModel, as_model_spec
+from protgraph.task import SplitPredictions, Task, best_threshold
+from protgraph.train import FitConfig, fit
 
 __all__ = ["evaluate_recipe", "run_recipe"]
+ENTRY_POINTS = {"protgraph.functions": {"run_recipe": "run_recipe"}}
 
 
 @check_arguments("recipe", "out", "cache", "jobs")
@@ -366,6 +378,7 @@ def _card(
     """Describe the data, the members and their results on validation and on each test split, beside other methods."""
     card, calibration = data.dataset.card, checkpoint.calibration
     license_ = card.license or "unknown license"
+    libraries = {name: version(name) for name in ("torch", "torch_geometric", "biotite")}
     return ModelCard(
         name=recipe.name,
         summary=recipe.summary,
@@ -384,7 +397,7 @@ def _card(
         parameters=sum(member.num_parameters for member in checkpoint.members),
         calibration="none" if calibration is None else str(calibration),
         splits=results,
-        versions={"protgraph": __version__} | {name: version(name) for name in ("torch", "torch_geometric", "biotite")},
+        versions={"protgraph": protgraph.__version__} | libraries,
         calls=find_calls(checkpoint, predictions, recipe.truth),
         comparisons=comparisons_of(results, recipe.task_cards()),
     )

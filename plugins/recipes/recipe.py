@@ -9,13 +9,11 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from protgraph import registry
-from protgraph.data.datasets.card import TaskCard
-from protgraph.data.datasets.dataset import Dataset
+from protgraph.data import Dataset, TaskCard
 from protgraph.errors import OptionError, suggest
-from protgraph.labels.evaluation_dataset import Evaluation
-from protgraph.labels.loading import load_dataset
-from protgraph.structure.io.read_options import ReadOptions
-from protgraph.train.config import FitConfig
+from protgraph.labels import Evaluation, load_dataset
+from protgraph.structure import ReadOptions
+from protgraph.train import FitConfig
 from protgraph.validation import Seed, describe_errors, read_toml
 
 __all__ = ["Recipe"]
@@ -54,7 +52,7 @@ class Recipe(BaseModel):
     read : mapping
         Options of :class:`protgraph.structure.ReadOptions`.
     calibration : {"temperature", "platt", "isotonic", "linear", "none"}
-        See :class:`protgraph.evaluation.calibration.CalibrationMap`.
+        See :class:`protgraph.evaluation.CalibrationMap`.
     calibration_folds : int
         0: fit the calibration on the validation split, which chose the epoch, so that probabilities may be too high.
         2 or more: cross-fitting. The proteins of train and val are divided into folds by cluster; members trained
@@ -68,7 +66,7 @@ class Recipe(BaseModel):
     evaluate : sequence of mapping
         Other datasets to evaluate on (``[[evaluate]]`` with the keys ``dataset`` and ``task``); results of their splits
         are on the card. Proteins of train and val with a homolog among them are left out; see
-        :func:`protgraph.labels.evaluation_dataset.add_evaluations`.
+        :func:`protgraph.labels.add_evaluations`.
     float16 : bool
         Round weights to float16 before they are calibrated and evaluated.
     non_commercial : bool
