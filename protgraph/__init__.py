@@ -82,7 +82,6 @@ _HOME = {
     "evaluate": "protgraph.evaluation",
     "cross_validate": "protgraph.train",
     "fit": "protgraph.train",
-    "generate": "protgraph.inference",
     "predict": "protgraph.inference",
     "run_bench": "protgraph.bench",
     "write_report": "protgraph.bench",

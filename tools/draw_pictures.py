@@ -697,7 +697,7 @@ def _design() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 def draw_generation(path: Path) -> None:
     """Plot probabilities of the types of one residue, as they are and with the options of sampling."""
-    from protgraph.nn.sampling import sampling_probabilities
+    from protgraph_plugins.gpt import sampling_probabilities
 
     log_probs = _design()[2]
     entropy = -(np.exp(log_probs) * log_probs).sum(1)

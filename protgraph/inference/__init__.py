@@ -1,8 +1,7 @@
-"""Use of trained models: predictions, embeddings, generated sequences and attributions."""
+"""Use of trained models: predictions, embeddings and attributions."""
 
 from protgraph.inference.attribution import Attributions, explain
 from protgraph.inference.embedding import Embeddings, digest_of_model, embed, embedding_checkpoint
-from protgraph.inference.generation import GeneratedSequence, generate
 from protgraph.inference.model_run import featurized_proteins
 from protgraph.inference.prediction import predict, probabilities
 from protgraph.inference.prediction_table import Predictions, choose_value, target_names
@@ -13,7 +12,6 @@ from protgraph.inference.verification import ProteinDifference, Verification, ve
 __all__ = [
     "Attributions",
     "Embeddings",
-    "GeneratedSequence",
     "Predictions",
     "ProteinDifference",
     "ResultTable",
@@ -26,7 +24,6 @@ __all__ = [
     "explain",
     "featurized_proteins",
     "find_sites",
-    "generate",
     "has_sites",
     "predict",
     "probabilities",

@@ -2,6 +2,7 @@
 
 from protgraph.labels.evaluation_dataset import Evaluation, add_evaluations, train_on_other
 from protgraph.labels.inspection import DatasetInspection, inspect_dataset
+from protgraph.labels.leaks import raise_on_leak
 from protgraph.labels.loading import load_dataset, load_proteins, resolve_task
 from protgraph.labels.preparation import Prepared, prepare
 
@@ -14,6 +15,7 @@ __all__ = [
     "load_dataset",
     "load_proteins",
     "prepare",
+    "raise_on_leak",
     "resolve_task",
     "train_on_other",
 ]

@@ -50,7 +50,6 @@ from protgraph.nn.reference_weights import (
     reference_errors,
     require_options,
 )
-from protgraph.nn.sampling import sample_classes, sampling_probabilities
 from protgraph.nn.standardize import RowBatchNorm, Standardize
 
 if TYPE_CHECKING:
@@ -114,8 +113,6 @@ __all__ = [
     "rotary_code",
     "rotate",
     "run_in_chunks",
-    "sample_classes",
-    "sampling_probabilities",
     "sinusoid",
     "split_heads",
 ]

@@ -1,4 +1,4 @@
-"""Training and use of models: preparation, training, checkpoints, predictions, embeddings, generation."""
+"""Training and use of models: preparation, training, checkpoints, predictions, embeddings."""
 
 # ruff: noqa: E402
 

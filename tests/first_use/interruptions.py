@@ -64,7 +64,7 @@ _COMMANDS = (
     ("embed ss.safetensors A -o out.npz", "protgraph.inference.embedding:collate", "out.npz"),
     ("design 1crn.pdb --model inv.safetensors -o out.fasta", "protgraph_plugins.design.sampling:encode", "out.fasta"),
     ("score 1crn.pdb --model inv.safetensors -o out.csv", "protgraph_plugins.design.run:encode", "out.csv"),
-    ("generate gpt.safetensors -o out.fasta --n 2", "protgraph.inference.generation:sample_classes", "out.fasta"),
+    ("generate gpt.safetensors -o out.fasta --n 2", "protgraph_plugins.gpt.generation:sample_classes", "out.fasta"),
     ("view 1crn.pdb -o out.html", "protgraph_plugins.view:write_page", "out.html"),
     (f"train gcn --data A {_FIT} -o out.safetensors", "protgraph.train.run_setup:prepare", "out.safetensors"),
 )

@@ -6,15 +6,13 @@ import math
 
 import pytest
 import torch
+from protgraph_plugins.gpt import generate, sampling_probabilities, write_generated
 from scipy.stats import chisquare
 
 import protgraph as pg
 from protgraph.checkpoint import Checkpoint
 from protgraph.data.graph.protein_graph import collate
 from protgraph.errors import CheckpointError, LeakError, MissingCoordinatesError, OptionError, WiringError
-from protgraph.inference import generate
-from protgraph.inference.generation import write_generated
-from protgraph.nn.sampling import sampling_probabilities
 from protgraph.structure.io.fasta import load_fasta, read_fasta
 from protgraph.structure.residues.alphabet import ALPHABET
 from protgraph.task import language_modeling as language

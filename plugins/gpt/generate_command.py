@@ -8,9 +8,7 @@ from typing import Annotated
 
 import typer
 
-from protgraph.cli.console import progress_bar
-from protgraph.cli.output_path import Overwrite
-from protgraph.cli.table_output import TableOutput
+from protgraph.cli import Overwrite, TableOutput, progress_bar
 
 __all__ = ["generate_command"]
 
@@ -45,8 +43,9 @@ def generate_command(
       protgraph generate gpt.safetensors -o new.fasta --n 8 --prompt MKT
       protgraph generate gpt.safetensors -o new.fasta --temperature 0.8
     """
+    from protgraph_plugins.gpt.generation import generate, write_generated
+
     from protgraph.checkpoint import load_checkpoint
-    from protgraph.inference.generation import generate, write_generated
     from protgraph.structure.io import FASTA_SUFFIXES
     from protgraph.wording import count_noun
 

@@ -8,10 +8,10 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from protgraph_plugins.gpt import sample_classes, sampling_probabilities
 from scipy.stats import chisquare
 
 from protgraph.errors import OptionError
-from protgraph.nn.sampling import sample_classes, sampling_probabilities
 
 rows = st.lists(st.integers(-30, 30).map(lambda x: x / 10), min_size=1, max_size=7)
 

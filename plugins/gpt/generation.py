@@ -10,23 +10,24 @@ from pathlib import Path
 from types import MappingProxyType
 
 import torch
+from protgraph_plugins.gpt.sampling import check_sampling, sample_classes
 from torch import Tensor
 from torch_geometric.data import Batch
 
 from protgraph.argument_types import check_arguments
-from protgraph.checkpoint.checkpoint_file import Checkpoint, as_checkpoint
-from protgraph.data.graph.protein_graph import collate, make_batch
+from protgraph.checkpoint import Checkpoint, as_checkpoint
+from protgraph.data.graph import collate, make_batch
 from protgraph.errors import CheckpointError, MissingCoordinatesError, OptionError, WiringError
-from protgraph.evaluation.evaluation import evaluation_mode
+from protgraph.evaluation import evaluation_mode
 from protgraph.file_io import atomic_write
-from protgraph.labels.leaks import raise_on_leak
-from protgraph.model.devices import find_device
-from protgraph.nn.sampling import check_sampling, sample_classes
-from protgraph.structure.io.fasta import FastaRecord
-from protgraph.structure.residues.alphabet import ALPHABET, UNKNOWN
+from protgraph.labels import raise_on_leak
+from protgraph.model import find_device
+from protgraph.structure.io import FastaRecord
+from protgraph.structure.residues import ALPHABET, UNKNOWN
 from protgraph.validation import Seed, check_value
 
 __all__ = ["GeneratedSequence", "generate", "write_generated"]
+ENTRY_POINTS = {"protgraph.functions": {"generate": "generate"}}
 
 _CHECKED = 24  # residues of the causality check
 _LINE = 80  # letters per line of FASTA
@@ -84,7 +85,7 @@ def generate(
     prompt : str
         One-letter codes at the start of every sequence.
     temperature, top_k, top_p
-        See :func:`protgraph.nn.sampling.sampling_probabilities`.
+        See :func:`protgraph_plugins.gpt.sampling_probabilities`.
     seed : int
         Seed of the sampling.
     device : str
