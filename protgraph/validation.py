@@ -10,9 +10,18 @@ from typing import Annotated, Any
 
 from pydantic import Field, TypeAdapter, ValidationError
 
+from protgraph import __version__
 from protgraph.errors import OptionError, ProtgraphError, suggest
 
-__all__ = ["Seed", "check_choice", "check_value", "describe_errors", "read_toml", "unknown_name"]
+__all__ = [
+    "Seed",
+    "check_choice",
+    "check_format_version",
+    "check_value",
+    "describe_errors",
+    "read_toml",
+    "unknown_name",
+]
 
 #: Seed of a random generator, in the range that NumPy and torch share.
 Seed = Annotated[int, Field(ge=0, lt=2**63)]
@@ -31,14 +40,63 @@ _UNKNOWN_KEY = ("extra_forbidden", "unexpected_keyword_argument")
 _Keys = Collection[str] | Callable[[Sequence[int | str]], Collection[str]]
 
 
+#: Version of each format that people write by hand: model, recipe, bench spec, dataset card.
+TOML_VERSION = 1
+
+
 def read_toml(path: Path, kind: str) -> dict[str, Any]:
-    """Read a TOML file; ``kind`` is what it is, for the ``OptionError`` of a file that cannot be read."""
+    """Read a TOML file; ``kind`` is what it is, for the ``OptionError`` of a file that cannot be read.
+
+    The keys ``format_version`` and ``protgraph`` of a later format are checked and left out.
+    """
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as e:
         raise OptionError(f"{kind} not readable: {str(path)!r} ({e.strerror}).") from e
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as e:
         raise OptionError(f"{kind} is not valid TOML: {str(path)!r} ({e}).") from e
+    version, writer = data.pop("format_version", TOML_VERSION), data.pop("protgraph", None)
+    check_format_version(f"{kind} {str(path)!r}", version, TOML_VERSION, writer=writer)
+    return data
+
+
+def check_format_version(
+    where: str,
+    version: object,
+    newest: int,
+    *,
+    oldest: int = 1,
+    writer: object = None,
+    error: type[ProtgraphError] = OptionError,
+    older: str = "Write it again.",
+) -> None:
+    """Raise ``error`` for a file whose format version is not among those from ``oldest`` to ``newest``.
+
+    The error of a newer file names the version of protgraph to install: ``writer``, which wrote the file, or that the
+    file asks for. ``older``: what to do with an older file.
+
+    Examples
+    --------
+    >>> check_format_version("store 'graphs'", 4, 3, writer="0.5.0")
+    Traceback (most recent call last):
+    protgraph.errors.OptionError: store 'graphs' has format version 4; protgraph ... reads up to version 3. Install
+    protgraph 0.5.0 or later: pip install 'protgraph-pyg>=0.5.0'.
+    """
+    is_number = isinstance(version, int) and not isinstance(version, bool)
+    if is_number and oldest <= version <= newest:
+        return
+    readable = f"versions {oldest} to {newest}" if oldest < newest else f"version {newest}"
+    if not is_number:
+        raise error(f"{where} has format version {version!r}. Allowed: {readable}.")
+    if version < oldest:
+        raise error(f"{where} has format version {version}; protgraph {__version__} reads {readable}. {older}")
+    install = "the newest protgraph: pip install --upgrade protgraph-pyg"
+    if isinstance(writer, str) and writer:
+        install = f"protgraph {writer} or later: pip install 'protgraph-pyg>={writer}'"
+    raise error(
+        f"{where} has format version {version}; protgraph {__version__} reads up to version {newest}. "
+        f"Install {install}."
+    )
 
 
 def describe_errors(error: ValidationError, *, keys: _Keys = (), paths: Mapping[str, str] | None = None) -> str:

@@ -17,13 +17,15 @@ from protgraph.bench.spec import TrainingData
 from protgraph.errors import DatasetError, OptionError
 from protgraph.failure import Failure
 from protgraph.file_io import append_line, read_json_lines
-from protgraph.validation import describe_errors
+from protgraph.validation import check_format_version, describe_errors
 
 if TYPE_CHECKING:
     from protgraph.data.datasets.dataset import Dataset
     from protgraph.task.task import Task
 
 __all__ = ["BenchJob", "BenchRow", "append_row", "finished_rows", "read_rows"]
+
+ROW_VERSION = 1  # of the rows; a later one is in the keys "format_version" and "protgraph" of each row
 
 _T = TypeVar("_T", bound="BenchJob | BenchRow")
 _CONFIG = ConfigDict(extra="forbid")
@@ -240,9 +242,16 @@ def read_rows(path: Path) -> dict[str, BenchRow]:
     """Return the newest row per key, in the order of the file.
 
     Unfinished lines, and rows with other columns, are skipped: their runs are done again.
+
+    Raises
+    ------
+    OptionError
+        Rows have a later format.
     """
     rows: dict[str, BenchRow] = {}
     for data in read_json_lines(path):
+        version, writer = data.pop("format_version", ROW_VERSION), data.pop("protgraph", None)
+        check_format_version(f"rows of a benchmark {str(path)!r}", version, ROW_VERSION, writer=writer)
         try:
             row = BenchRow.from_dict(data)
         except OptionError:  # another layout

@@ -27,10 +27,11 @@ from protgraph.checkpoint.checkpoint_header import (
     ADAPTER_VERSION,
     FORMAT,
     FORMAT_VERSION,
-    READABLE_VERSIONS,
+    OLDEST_VERSION,
     CheckpointHeader,
     ComponentSource,
     checksum_of,
+    upgrade_header,
     weights_digest,
 )
 from protgraph.checkpoint.component_source import check_field, components_of, resolve_components
@@ -44,6 +45,7 @@ from protgraph.file_io import atomic_write
 from protgraph.model.build import ProteinModel, as_model_spec, build_model
 from protgraph.model.pretrained import pretrained, published_weights, with_weights
 from protgraph.model.spec import ModelSpec
+from protgraph.validation import check_format_version
 
 __all__ = [
     "Checkpoint",
@@ -377,7 +379,7 @@ def _read(path: Path) -> tuple[CheckpointHeader, dict[str, Tensor]]:
     if content.get("sha256") not in (None, checksum_of(content, weights)):
         raise CheckpointError(f"{path} is damaged: its checksum differs. Copy it again.")
     try:
-        return CheckpointHeader.model_validate(content), weights
+        return CheckpointHeader.model_validate(upgrade_header(content)), weights
     except ValidationError as e:
         first = e.errors()[0]
         where = ".".join(map(str, first["loc"]))
@@ -387,14 +389,15 @@ def _read(path: Path) -> tuple[CheckpointHeader, dict[str, Tensor]]:
 def _check_format(content: Mapping[str, Any], path: Path) -> None:
     if content["format"] != FORMAT:
         raise KeyError("format")
-    version = content["format_version"]
-    if version not in READABLE_VERSIONS:
-        is_newer = isinstance(version, int) and version > FORMAT_VERSION
-        raise CheckpointError(
-            f"{path} has format version {version}; protgraph {__version__} reads versions "
-            f"{' and '.join(map(str, READABLE_VERSIONS))}. "
-            f"{'Upgrade protgraph.' if is_newer else 'Train the model again.'}"
-        )
+    check_format_version(
+        f"checkpoint {str(path)!r}",
+        content["format_version"],
+        ADAPTER_VERSION,
+        oldest=OLDEST_VERSION,
+        writer=content.get("version"),
+        error=CheckpointError,
+        older="Train the model again.",
+    )
 
 
 def _hint(name: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Literal, TypeAlias
 
 import torch
@@ -22,16 +22,16 @@ __all__ = [
     "ComponentSource",
     "FORMAT",
     "FORMAT_VERSION",
-    "READABLE_VERSIONS",
+    "OLDEST_VERSION",
     "SourceKind",
     "checksum_of",
+    "upgrade_header",
     "weights_digest",
 ]
 
 FORMAT, FORMAT_VERSION = "protgraph-checkpoint", 3
-#: A file of version 2 has one model and no calibration, and one of version 4 has adapters.
-READABLE_VERSIONS = (2, 3, 4)
-ADAPTER_VERSION = 4
+#: Version of files that have adapters. Files of version 2 and later are read.
+ADAPTER_VERSION, OLDEST_VERSION = 4, 2
 
 
 class _Strict(BaseModel):
@@ -69,20 +69,39 @@ class CheckpointHeader(_Strict):
     format_version: int
     version: str
     graph: dict[str, Any]
-    other_graphs: list[dict[str, Any]] = []
+    other_graphs: list[dict[str, Any]]
     target: Target
     task: str
     hidden: list[str]
     one_chain: bool
     visible_types: bool
     threshold: list[float] | None
-    calibration: CalibrationMap | None = None
+    calibration: CalibrationMap | None
     fields: dict[str, FieldSpec]
     components: list[ComponentSource]
     metrics: dict[str, dict[str, float | None]]
     trained: dict[str, Any]
     base: AdapterBase | None = None  # of a file of version 4, which has adapters and other trained weights only
     sha256: str | None = None
+
+
+# --- older versions --------------------------------------------------------------------------------------------------
+
+
+def _from_2_to_3(content: dict[str, Any]) -> dict[str, Any]:
+    """Add what version 3 introduced: further members of an ensemble, and the calibration."""
+    return content | {"format_version": 3, "other_graphs": [], "calibration": None}
+
+
+#: Version → function that returns the header of the next one, whose files have the same tensors.
+_UPGRADES: Mapping[int, Callable[[dict[str, Any]], dict[str, Any]]] = {2: _from_2_to_3}
+
+
+def upgrade_header(content: dict[str, Any]) -> dict[str, Any]:
+    """Return the header of an older file as that of the present version, in one step per version."""
+    while content["format_version"] in _UPGRADES:
+        content = _UPGRADES[content["format_version"]](content)
+    return content
 
 
 # --- checksums -------------------------------------------------------------------------------------------------------

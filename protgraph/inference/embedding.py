@@ -36,6 +36,7 @@ from protgraph.registry import models, trained_models
 from protgraph.structure import Residues
 from protgraph.structure.io.read_options import ReadOptions
 from protgraph.task.input_masking import BACKBONE_ALONE
+from protgraph.validation import check_format_version
 from protgraph.wording import count_noun
 
 __all__ = ["Embeddings", "digest_of_model", "embed", "embedding_checkpoint", "embedding_files"]
@@ -217,6 +218,7 @@ def _digest(networks: Sequence[ProteinModel]) -> str:
     return digests[0] if len(digests) == 1 else hashlib.sha256("".join(digests).encode()).hexdigest()
 
 
+EMBEDDINGS_VERSION = 1  # of .npz files; a later one is in their arrays "format_version" and "protgraph"
 _ARRAYS = ("ptr", "node", "protein")
 _TEXTS = ("files", "names", "chains", "residues", "checkpoint", "model_digest")
 
@@ -324,7 +326,13 @@ class Embeddings:
         hint = "Write the file with 'protgraph embed -o FILE.npz'."
         try:
             with np.load(path, allow_pickle=False) as file:
+                version = int(file["format_version"]) if "format_version" in file else EMBEDDINGS_VERSION
+                writer = str(file["protgraph"]) if "protgraph" in file else None
+                where = f"embeddings {str(path)!r}"
+                check_format_version(where, version, EMBEDDINGS_VERSION, writer=writer, error=DatasetError)
                 arrays = {key: file[key] for key in (*_ARRAYS, *_TEXTS)}
+        except DatasetError:
+            raise
         except OSError as e:
             raise DatasetError(f"{failure} ({e.strerror or 'not an .npz file'}). {hint}") from e
         except (ValueError, KeyError, AttributeError, BadZipFile) as e:

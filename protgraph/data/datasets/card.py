@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,8 +11,8 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from protgraph.data.datasets.target import Target
-from protgraph.errors import DatasetError
-from protgraph.validation import describe_errors
+from protgraph.errors import DatasetError, OptionError
+from protgraph.validation import describe_errors, read_toml
 
 __all__ = [
     "DatasetCard",
@@ -243,12 +242,9 @@ def load_card(path: str | Path) -> DatasetCard:
         If the file cannot be read, a key is missing or unknown, or a value is invalid; with the path of the key.
     """
     try:
-        with open(path, "rb") as file:
-            table = tomllib.load(file)
-    except OSError as e:
-        raise DatasetError(f"no dataset card at {str(path)!r}: {e.strerror}") from e
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as e:
-        raise DatasetError(f"{path} is not valid TOML: {e}") from e
+        table = read_toml(Path(path), "dataset card")
+    except OptionError as e:
+        raise DatasetError(str(e)) from e
     return parse_card(table, where=str(path))
 
 

@@ -11,10 +11,12 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Protocol
 
+from protgraph import __version__
 from protgraph.data.graph.fields import FieldSpec, is_registered, register_field
 from protgraph.data.graph.fields import field as registered_field
 from protgraph.errors import DatasetError
 from protgraph.registry.registries import stores
+from protgraph.validation import check_format_version
 
 __all__ = [
     "FORMAT",
@@ -92,7 +94,8 @@ class StoreDescription:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the content of ``store.json`` as plain data."""
-        content = {"format": FORMAT, "version": VERSION, "info": self.info, "layout": self.layout}
+        content = {"format": FORMAT, "version": VERSION, "protgraph": __version__}
+        content |= {"info": self.info, "layout": self.layout}
         content |= {name: self.total(name) for name in ("proteins", "residues", "failures")}
         return content | {"shards": [asdict(shard) for shard in self.shards]}
 
@@ -113,10 +116,14 @@ def read_description(folder: str | Path) -> StoreDescription:
     try:
         if content["format"] != FORMAT:
             raise KeyError("format")
-        if content["version"] != VERSION:
-            raise DatasetError(
-                f"{path / META} describes a graph store of version {content['version']}, not {VERSION}. Write it again."
-            )
+        check_format_version(
+            f"graph store {str(path)!r}",
+            content["version"],
+            VERSION,
+            oldest=VERSION,
+            writer=content.get("protgraph"),
+            error=DatasetError,
+        )
         names = [f.name for f in fields(ShardEntry)]
         shards = []
         for shard in content["shards"]:
