@@ -53,16 +53,8 @@ def suggest(name: str, choices: Iterable[str], *, also: Iterable[str] = (), cuto
 
     Upper and lower case are the same. The name itself is never suggested: then something else is wrong.
 
-    Parameters
-    ----------
-    name : str
-        The misspelled name.
-    choices : iterable of str
-        Allowed names.
-    also : iterable of str
-        Further suggestions to append.
-    cutoff : float
-        Least similarity, 0 to 1, of :func:`difflib.get_close_matches`.
+    ``name``: the misspelled name. ``choices``: allowed names. ``also``: further suggestions to append. ``cutoff``:
+    least similarity, 0 to 1, of :func:`difflib.get_close_matches`.
 
     Examples
     --------
@@ -134,10 +126,7 @@ class PluginLoadError(ProtgraphError, ImportError):
 class Interrupted(KeyboardInterrupt):
     """A computation was stopped by Ctrl-C or SIGTERM.
 
-    Parameters
-    ----------
-    result : object
-        What was finished before.
+    ``result``: what was finished before.
     """
 
     def __init__(self, cause: KeyboardInterrupt, result: Any) -> None:
@@ -206,14 +195,9 @@ class SelectionError(ProtgraphError, LookupError):
 class MutationError(ProtgraphError, ValueError):
     """A mutation cannot be parsed, or does not fit a structure.
 
-    Parameters
-    ----------
-    mutation : str
-        The mutation as given.
-    kind : str
-        Cause: "syntax", "separator", "sequence", "ambiguous", "letter", "deletion", "insertion", "frameshift", "stop",
-        "nucleotide", "no_chain", "duplicate", "unknown_chain", "unknown_residue", "wild_type", "numbering" or
-        "no_value".
+    ``mutation``: the mutation as given. ``kind``: cause: "syntax", "separator", "sequence", "ambiguous", "letter",
+    "deletion", "insertion", "frameshift", "stop", "nucleotide", "no_chain", "duplicate", "unknown_chain",
+    "unknown_residue", "wild_type", "numbering" or "no_value".
     """
 
     def __init__(self, message: str, *, mutation: str = "", kind: str = "") -> None:
@@ -228,12 +212,7 @@ class MissingCoordinatesError(ProtgraphError, ValueError):
 class AlignmentError(ProtgraphError, ValueError):
     """A multiple sequence alignment is missing, cannot be read, or is of another protein.
 
-    Parameters
-    ----------
-    path : str
-        File of the alignment; "" if there is none.
-    row : int, optional
-        Number of the sequence in the file, from 1.
+    ``path``: file of the alignment; "" if there is none. ``row``: number of the sequence in the file, from 1.
     """
 
     def __init__(self, message: str, *, path: str = "", row: int | None = None) -> None:

@@ -12,12 +12,8 @@ __all__ = ["lazy_names"]
 def lazy_names(package: str, home: Mapping[str, str]) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
     """Return ``__getattr__`` and ``__dir__`` of a package whose names are imported from their modules on first use.
 
-    Parameters
-    ----------
-    package : str
-        ``__name__`` of the package.
-    home : mapping of str to str
-        Public name → module. No name may be that of a module of the package: its import would replace the name.
+    ``package``: ``__name__`` of the package. ``home``: public name → module. No name may be that of a module of the
+    package: its import would replace the name.
     """
 
     def getattr_(name: str) -> object:

@@ -36,10 +36,7 @@ _LENGTH = 8  # bytes of the length before each message
 class WorkerDied:
     """Result of an item whose process died.
 
-    Parameters
-    ----------
-    reason : str
-        How it ended, e.g. "was killed by SIGKILL (out of memory?)".
+    ``reason``: how it ended, e.g. "was killed by SIGKILL (out of memory?)".
     """
 
     reason: str

@@ -35,22 +35,10 @@ def sampling_probabilities(
 ) -> Tensor:
     """Compute ``softmax(logits / T)`` over the candidate classes, 0 for the others.
 
-    Parameters
-    ----------
-    logits : Tensor
-        ``(n, C)``.
-    temperature : float
-        T > 0; values below 1 sharpen the distribution, values above 1 flatten it.
-    top_k : int, optional
-        Keep only the k most probable classes.
-    top_p : float, optional
-        Of those, keep only the smallest set of most probable classes with total probability of at least p (the
-        nucleus).
-
-    Returns
-    -------
-    Tensor
-        ``(n, C)`` float64; rows sum to 1. Equally probable classes are ranked by index.
+    ``logits``: ``(n, C)``. ``temperature``: T > 0; values below 1 sharpen the distribution, values above 1 flatten it.
+    ``top_k``: keep only the k most probable classes. ``top_p``: of those, keep only the smallest set of most probable
+    classes with total probability of at least p (the nucleus). Returns ``(n, C)`` float64; rows sum to 1. Equally
+    probable classes are ranked by index.
 
     References
     ----------
@@ -85,19 +73,9 @@ def sample_classes(
 ) -> Tensor:
     """Sample one class per row from :func:`sampling_probabilities`.
 
-    Parameters
-    ----------
-    logits : Tensor
-        ``(n, C)``, on any device.
-    generator : Generator
-        A CPU generator: the same seed gives the same classes on every device.
-    temperature, top_k, top_p
-        See :func:`sampling_probabilities`.
-
-    Returns
-    -------
-    Tensor
-        ``(n,)`` int64, on the device of the logits.
+    ``logits``: ``(n, C)``, on any device. ``generator``: a CPU generator: the same seed gives the same classes on every
+    device. ``temperature``, ``top_k``, ``top_p``: see :func:`sampling_probabilities`. Returns ``(n,)`` int64, on the
+    device of the logits.
     """
     p = sampling_probabilities(logits, temperature=temperature, top_k=top_k, top_p=top_p)
     return torch.multinomial(p.cpu(), 1, generator=generator).squeeze(1).to(logits.device)

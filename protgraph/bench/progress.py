@@ -39,10 +39,7 @@ def time_left(jobs: Sequence[BenchJob], rows: Sequence[BenchRow], workers: int) 
 class ProgressBar:
     """A :class:`protgraph.bench.run.BenchCallback` for the terminal; prints plain lines to a file or pipe.
 
-    Parameters
-    ----------
-    console : rich.console.Console, optional
-        Output; standard error by default, so that tables can be piped from standard output.
+    ``console``: output; standard error by default, so that tables can be piped from standard output.
     """
 
     def __init__(self, console: Console | None = None) -> None:

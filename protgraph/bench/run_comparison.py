@@ -31,20 +31,10 @@ RUN_FILE = "run.json"
 class RunDifference:
     """Difference of a model of run B from a model of run A in one metric on one tested split.
 
-    Parameters
-    ----------
-    seeds : int
-        Seeds that both have.
-    proteins : int
-        Proteins with a value of the metric.
-    a, b : float
-        Pooled metric, mean over the common seeds.
-    interval : BootstrapInterval
-        95 % over proteins, of the pooled metric of B minus that of A.
-    protein_difference : float
-        Mean over proteins of B minus A; NaN if the metric is not defined for single proteins.
-    p_value, p_holm : float
-        Two-sided sign permutation test over proteins; adjusted for all rows of the comparison.
+    ``seeds``: seeds that both have. ``proteins``: proteins with a value of the metric. ``a``, ``b``: pooled metric,
+    mean over the common seeds. ``interval``: 95 % over proteins, of the pooled metric of B minus that of A.
+    ``protein_difference``: mean over proteins of B minus A; NaN if the metric is not defined for single proteins.
+    ``p_value``, ``p_holm``: two-sided sign permutation test over proteins; adjusted for all rows of the comparison.
     """
 
     task: str
@@ -80,27 +70,11 @@ def compare_runs(
 ) -> list[RunDifference]:
     """Test two benchmark runs against each other, paired over proteins and seeds.
 
-    Parameters
-    ----------
-    a, b : str or Path
-        Folders of finished runs, e.g. ``runs/mine``.
-    models : mapping of str to str, optional
-        Model of A → model of B. By default, the models that both have; if each run has a single model, these two.
-    resamples : int
-        Resamples of the intervals.
-
-    Returns
-    -------
-    list of RunDifference
-        One per task, tested split, pair of models and metric.
-
-    Raises
-    ------
-    DatasetError
-        A folder is not a finished run; or the runs are of other versions of a dataset, other proteins or other labels:
-        the message has what differs.
-    OptionError
-        The runs have no task, model or seed in common.
+    ``a``, ``b``: folders of finished runs, e.g. ``runs/mine``. ``models``: model of A → model of B. By default, the
+    models that both have; if each run has a single model, these two. ``resamples``: resamples of the intervals. Returns
+    one row per task, tested split, pair of models and metric. Raises :class:`DatasetError` if a folder is not a
+    finished run, or the runs differ in the version of a dataset, in proteins or labels, which the message lists. Raises
+    :class:`OptionError` if the runs have no task, model or seed in common.
     """
     runs_a = _read(Path(a))
     runs_b = _read(Path(b))

@@ -167,10 +167,7 @@ class Checkpoint:
     def member(self, number: int) -> Checkpoint:
         """Return one member of an ensemble, from 0, as a checkpoint; calibration and thresholds are of the mean.
 
-        Raises
-        ------
-        CheckpointError
-            There is no such member.
+        Raises :class:`CheckpointError` if there is no such member.
         """
         if not 0 <= number < len(self.members):
             raise CheckpointError(
@@ -190,17 +187,8 @@ def save_checkpoint(path: str | Path, checkpoint: Checkpoint, *, adapters: Adapt
 
     Numbers that float16 represents exactly are stored as float16; they are loaded with the type of the model.
 
-    Parameters
-    ----------
-    path : str or Path
-        File to write; an older one is replaced.
-    adapters : Adapters, optional
-        Write only these tensors of the model. The file is loaded with the weights that they were trained on.
-
-    Returns
-    -------
-    Path
-        The file.
+    ``path``: file to write; an older one is replaced. ``adapters``: write only these tensors of the model. The file is
+    loaded with the weights that they were trained on. Returns the file.
     """
     path, model = Path(path), checkpoint.model
     header = CheckpointHeader(

@@ -277,10 +277,7 @@ class TrainedModel:
 def find_card(checkpoint: str) -> ModelCard | None:
     """Return the card of a trained model by name, or that beside the weights of a recipe's folder; None without one.
 
-    Raises
-    ------
-    CheckpointError
-        The card is damaged.
+    Raises :class:`CheckpointError` if the card is damaged.
     """
     if checkpoint in trained_models:
         return trained_models.get(checkpoint).card()

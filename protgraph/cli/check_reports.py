@@ -82,10 +82,7 @@ def is_foreign(kind: ComponentKind, name: str) -> bool:
 class ForeignChecks:
     """Checks of the components of other distributions, with one process for each distribution.
 
-    Parameters
-    ----------
-    run : CheckOptions
-        ``run.timeout`` is the time limit of each request.
+    ``run``: ``run.timeout`` is the time limit of each request.
     """
 
     def __init__(self, run: CheckOptions) -> None:
@@ -179,12 +176,7 @@ def _runner(kind: ComponentKind, name: str, run: CheckOptions) -> Runner:
 class CheckedComponent:
     """Findings on one component.
 
-    Parameters
-    ----------
-    lines : tuple of str
-        Reports with terminal colors.
-    row : EquivarianceRow, optional
-        Its errors, if they were asked for.
+    ``lines``: reports with terminal colors. ``row``: its errors, if they were asked for.
     """
 
     status: str

@@ -11,14 +11,9 @@ __all__ = ["CommandGroup"]
 class CommandGroup:
     """Group of commands: registered as ``NAME``, its commands as ``NAME.COMMAND`` by any distribution.
 
-    Parameters
-    ----------
-    help : str
-        Text of ``protgraph NAME --help``; its first paragraph is shown in ``protgraph --help``.
-    default : str
-        Command of a call without one; by default, the help is printed.
-    first : tuple of str
-        Commands that the help lists first, in this order. The others follow in alphabetical order.
+    ``help``: text of ``protgraph NAME --help``; its first paragraph is shown in ``protgraph --help``. ``default``:
+    command of a call without one; by default, the help is printed. ``first``: commands that the help lists first, in
+    this order. The others follow in alphabetical order.
     """
 
     help: str

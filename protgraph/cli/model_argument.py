@@ -79,10 +79,7 @@ def trained_names(incomplete: str) -> list[str]:
 def model_names(argument: str) -> list[str]:
     """Return the models of an argument "a,b"; a file whose name has a comma is one model.
 
-    Raises
-    ------
-    OptionError
-        A name is empty or given twice.
+    Raises :class:`OptionError` if a name is empty or given twice.
     """
     if Path(argument).is_file():
         return [argument]

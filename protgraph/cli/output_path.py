@@ -86,10 +86,7 @@ def check_output(
 def check_different_outputs(outputs: Mapping[str, Path | None]) -> None:
     """Raise :class:`OptionError` if two options name the same file, of which the last output alone would stay.
 
-    Parameters
-    ----------
-    outputs : mapping of str to Path
-        Option → path; None is no output.
+    ``outputs``: option → path; None is no output.
     """
     option_of: dict[str, str] = {}
     for option, path in outputs.items():
@@ -157,18 +154,9 @@ def check_output_folder(
 def check_output_store(path: Path, *, inputs: Iterable[str | Path | None] = (), overwrite: bool = False) -> Path:
     """Return the path of a graph store to write. Nothing is created.
 
-    Parameters
-    ----------
-    path, inputs
-        See :func:`check_output`.
-    overwrite : bool
-        Allow an existing graph store.
-
-    Raises
-    ------
-    OptionError
-        The path is ``-``, is or contains an input, is in another store, exists and is not a store, exists without
-        ``overwrite``, or its folder is not writable.
+    ``path``, ``inputs``: see :func:`check_output`. ``overwrite``: allow an existing graph store. Raises
+    :class:`OptionError` if the path is ``-``, is or contains an input, is in another store, exists and is not a store,
+    exists without ``overwrite``, or its folder is not writable.
     """
     from protgraph.data.store.store_description import is_store_folder
 

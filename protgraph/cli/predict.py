@@ -209,12 +209,7 @@ class _Request:
 def _predict(checkpoint: str, request: _Request, loaded: LoadedCheckpoint | None = None) -> None:
     """Predict with one model, and write what the options request.
 
-    Parameters
-    ----------
-    checkpoint : str
-        Name or file.
-    loaded : LoadedCheckpoint, optional
-        That of the name, if it is loaded.
+    ``checkpoint``: name or file. ``loaded``: that of the name, if it is loaded.
     """
     from protgraph.checkpoint.checkpoint_file import as_checkpoint
     from protgraph.cli.failures import report_failures

@@ -179,10 +179,7 @@ _SUFFIXES = ((b"\x1f\x8b", ".gz"), (b"data_", ".cif"), (b"#", ".cif"), (b">", ".
 def with_standard_input(files: Sequence[Path]) -> list[Path]:
     """Return the files, with a temporary file that has standard input in place of ``-``.
 
-    Raises
-    ------
-    OptionError
-        ``-`` is given twice, or standard input is empty or a terminal.
+    Raises :class:`OptionError` if ``-`` is given twice, or standard input is empty or a terminal.
     """
     count = sum(file == Path("-") for file in files)
     if count == 0:

@@ -68,25 +68,11 @@ _VIEWERS = {"pymol": ("PyMOL", ".pml"), "chimerax": ("ChimeraX", ".cxc")}
 class StructureOutput:
     """Files for molecular viewers that a command writes.
 
-    Parameters
-    ----------
-    structure, defattr, pymol, chimerax : Path, optional
-        Output files, of the options of the same names.
-    sources : sequence of str
-        Structure and sequence files of the command.
-    inputs : sequence of str or Path
-        All inputs of the command, which are not replaced.
-    overwrite : bool
-        Allow existing files.
-    output : TableOutput
-        Table of the command: messages go to standard error if it is on standard output.
-
-    Raises
-    ------
-    OptionError
-        An output cannot be written for these inputs.
-    MissingExtraError
-        Scripts require an extension that is not installed.
+    ``structure``, ``defattr``, ``pymol``, ``chimerax``: output files, of the options of the same names. ``sources``:
+    structure and sequence files of the command. ``inputs``: all inputs of the command, which are not replaced.
+    ``overwrite``: allow existing files. ``output``: table of the command: messages go to standard error if it is on
+    standard output. Raises :class:`OptionError` if an output cannot be written for these inputs. Raises
+    :class:`MissingExtraError` if scripts require an extension that is not installed.
     """
 
     def __init__(
@@ -127,10 +113,7 @@ class StructureOutput:
     def write(self, values: Mapping[str, ResidueValues]) -> list[Failure]:
         """Write the files, print their names, and return what failed.
 
-        Parameters
-        ----------
-        values : mapping of str to ResidueValues
-            Source → values of its residues. Sources without a structure, such as FASTA records, are left out.
+        ``values``: source → values of its residues. Sources without a structure, such as FASTA records, are left out.
         """
         from protgraph.structure.io import write_defattr
         from protgraph.wording import count_noun
@@ -211,17 +194,8 @@ def _describe_values(written: Sequence[WrittenStructure]) -> str:
 class ExplainOutput:
     """Files of attributions that a command writes.
 
-    Parameters
-    ----------
-    table, structure : Path, optional
-        Output files.
-    sources, inputs, read, overwrite, output
-        See :class:`StructureOutput`.
-
-    Raises
-    ------
-    OptionError
-        An output cannot be written for these inputs.
+    ``table``, ``structure``: output files. ``sources``, ``inputs``, ``read``, ``overwrite``, ``output``: see
+    :class:`StructureOutput`. Raises :class:`OptionError` if an output cannot be written for these inputs.
     """
 
     def __init__(
@@ -341,26 +315,10 @@ _SHOWN_FILES, _SHOWN_SITES, _SMALLEST = 20, 8, 3
 class SiteOutput:
     """Sites that ``protgraph predict`` prints and writes.
 
-    Parameters
-    ----------
-    path : Path, optional
-        Table of the sites.
-    checkpoint : str
-        Name or file of the model. Its card has the rule by which residues are called.
-    target : Target
-        What it predicts.
-    sources : sequence of str
-        Structure files. Graph stores have no atoms, and thus no sites.
-
-    Attributes
-    ----------
-    rule : CallRule or None
-        None if nothing is called; ``reason`` states why.
-
-    Raises
-    ------
-    OptionError
-        A table is requested, and nothing is called.
+    ``path``: table of the sites. ``checkpoint``: name or file of the model. Its card has the rule by which residues are
+    called. ``target``: what it predicts. ``sources``: structure files. Graph stores have no atoms, and thus no sites.
+    ``rule``: None if nothing is called; ``reason`` states why. Raises :class:`OptionError` if a table is requested, and
+    nothing is called.
     """
 
     def __init__(self, path: Path | None, checkpoint: str, target: Target, sources: Sequence[str]) -> None:

@@ -26,17 +26,8 @@ STANDARD_OUTPUT = Path("-")
 class TableOutput:
     """Table, or sequences, that a command writes.
 
-    Parameters
-    ----------
-    out : Path, optional
-        File, ``-`` for standard output, or None for no table.
-    inputs, overwrite, suffixes
-        See :func:`protgraph.cli.check_output`.
-
-    Raises
-    ------
-    OptionError
-        The file cannot be written.
+    ``out``: file, ``-`` for standard output, or None for no table. ``inputs``, ``overwrite``, ``suffixes``: see
+    :func:`protgraph.cli.check_output`. Raises :class:`OptionError` if the file cannot be written.
     """
 
     def __init__(
@@ -68,10 +59,7 @@ class TableOutput:
     def file(self, suffix: str) -> Iterator[Path]:
         """Yield the file to write; for standard output a temporary one, which is copied there when the block ends.
 
-        Parameters
-        ----------
-        suffix : str
-            End of the name of the temporary file, which selects the format.
+        ``suffix``: end of the name of the temporary file, which selects the format.
         """
         if self.path is not None:
             yield self.path

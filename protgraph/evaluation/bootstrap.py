@@ -227,15 +227,8 @@ def cluster_scores(
 
     A row of a protein counts as 1 / (number of proteins in its cluster), so that copies of a protein count once.
 
-    Parameters
-    ----------
-    clusters : sequence of int
-        Cluster of each protein number of the predictions.
-
-    Returns
-    -------
-    ndarray or None
-        ``(1 + resamples,)`` float64, that of all clusters first; None for metrics that do not take weights.
+    ``clusters``: cluster of each protein number of the predictions. Returns ``(1 + resamples,)`` float64, that of all
+    clusters first; None for metrics that do not take weights.
     """
     weighted = weighted_metric(metric)
     if weighted is None or predictions.y.dim() >= 3:

@@ -37,14 +37,9 @@ def compile_layers(model: ProteinModel, *, backend: str = "inductor") -> None:
     A layer whose ``conformity`` expects the check "compiled" to fail is left as it is (:func:`uncompiled_layers`). Each
     layer is one graph without breaks, so one that calls code which cannot be traced raises an error.
 
-    Parameters
-    ----------
-    backend : str
-        Of ``torch.compile``.
-
-    Notes
-    -----
     The first batch is slow: forward and backward of each layer are compiled, in training and in evaluation.
+
+    ``backend``: of ``torch.compile``.
     """
     left = {place for place, _ in _exceptions(model)}
     for place, layer in enumerate(model.layers):

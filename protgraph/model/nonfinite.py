@@ -23,12 +23,7 @@ def nonfinite_error(model: ProteinModel, batch: Data, protein: str) -> Component
 
     It names the featurizer, layer or head at fault, or else the weight or feature that is not finite.
 
-    Parameters
-    ----------
-    batch : Data
-        Graph or batch of the protein.
-    protein : str
-        Name for the message.
+    ``batch``: graph or batch of the protein. ``protein``: name for the message.
     """
     hint = "Correct the component, or train the model again."
     fault = find_nonfinite_component(model, batch, protein=protein, hint=hint)

@@ -22,19 +22,10 @@ __all__ = ["PublishedWeights", "pretrained", "published_weights", "with_weights"
 class PublishedWeights:
     """Published weights of a model.
 
-    Parameters
-    ----------
-    target : Target
-        What the weights predict.
-    state : mapping of str to Tensor
-        State of the model built for this target.
-    task : str
-        What the model predicts of a complete structure, for ``protgraph predict``; "" for models that predict
-        otherwise, e.g. residue types from the backbone.
-    one_chain : bool
-        True if the model predicts each chain alone.
-    has_vectors : bool
-        False if the head reads outputs of the networks, e.g. logits to average, which are no embeddings.
+    ``target``: what the weights predict. ``state``: state of the model built for this target. ``task``: what the model
+    predicts of a complete structure, for ``protgraph predict``; "" for models that predict otherwise, e.g. residue
+    types from the backbone. ``one_chain``: True if the model predicts each chain alone. ``has_vectors``: False if the
+    head reads outputs of the networks, e.g. logits to average, which are no embeddings.
     """
 
     target: Target
@@ -80,10 +71,7 @@ def published_weights(spec: ModelSpec, *, file: str | Path | None = None) -> Pub
 def with_weights(spec: ModelSpec, weights: PublishedWeights) -> ProteinModel:
     """Build a model with published weights, in evaluation mode.
 
-    Raises
-    ------
-    CheckpointError
-        If they do not fit the model.
+    Raises :class:`CheckpointError` if they do not fit the model.
     """
     built = build_model(spec, weights.target, seed=0)
     try:

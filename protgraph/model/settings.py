@@ -28,10 +28,7 @@ _COMPONENT_TABLES = ("options", "reads", "writes")
 def parse_settings(texts: Sequence[str]) -> dict[str, Any]:
     """Parse ``PATH=VALUE`` texts; values are written as in TOML.
 
-    Raises
-    ------
-    OptionError
-        A text has no ``=``, its value is not TOML, or a path occurs twice.
+    Raises :class:`OptionError` if a text has no ``=``, its value is not TOML, or a path occurs twice.
 
     Examples
     --------
@@ -67,19 +64,9 @@ def change_model(spec: ModelSpec, settings: Mapping[str, Any], *, where: str = "
     ``*`` means all that have the option. Layers that share their weights have equal options, so an option is set in
     all of them.
 
-    Parameters
-    ----------
-    settings : mapping
-        Path to value; tables inside tables are paths, as TOML reads ``layers.1.dim = 128``.
-    where : str
-        Origin of the settings, for errors.
-
-    Raises
-    ------
-    OptionError
-        A path does not exist; the message names what does.
-    WiringError
-        A value has a wrong type.
+    ``settings``: path to value; tables inside tables are paths, as TOML reads ``layers.1.dim = 128``. ``where``: origin
+    of the settings, for errors. Raises :class:`OptionError` if a path does not exist; the message names what does.
+    Raises :class:`WiringError` if a value has a wrong type.
 
     Examples
     --------
@@ -98,19 +85,10 @@ def with_pocket(spec: ModelSpec, *, pocket: float = POCKET, ligand: str = "") ->
 
     It has the featurizer ``ligand_distance``, so that training and predictions read the ligand of each file.
 
-    Parameters
-    ----------
-    spec : ModelSpec
-        A model of atoms; one that reads a pocket, or ligands around residues, is returned as it is.
-    pocket : float
-        Å; residues with a heavy atom within this distance of the ligand. 0: the whole protein, with all molecules.
-    ligand : str
-        Residue name of the ligand; "": the molecule with most heavy atoms.
-
-    Raises
-    ------
-    OptionError
-        The nodes of the model are not atoms.
+    ``spec``: a model of atoms; one that reads a pocket, or ligands around residues, is returned as it is. ``pocket``:
+    Å; residues with a heavy atom within this distance of the ligand. 0: the whole protein, with all molecules.
+    ``ligand``: residue name of the ligand; "": the molecule with most heavy atoms. Raises :class:`OptionError` if the
+    nodes of the model are not atoms.
 
     Examples
     --------

@@ -300,12 +300,8 @@ def _toml_key(key: str) -> str:
 class WiredComponent:
     """A component with resolved names.
 
-    Parameters
-    ----------
-    path : str
-        E.g. ``layers[2]``; ``layers[2][0]`` for the first of several repetitions.
-    reads, writes : mapping of str to str
-        Local name to field of the model.
+    ``path``: e.g. ``layers[2]``; ``layers[2][0]`` for the first of several repetitions. ``reads``, ``writes``: local
+    name to field of the model.
     """
 
     path: str

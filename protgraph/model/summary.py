@@ -36,16 +36,8 @@ _ROWS = {"node": "N", "edge": "E", "graph": "B", "pair": "P"}
 class ComponentSummary:
     """Summary of one component.
 
-    Parameters
-    ----------
-    path : str
-        E.g. "layers[2]".
-    name : str
-        Registry name.
-    options, reads, writes : tuple of str
-        Options, and input and output fields.
-    parameters : int
-        Number of trainable parameters.
+    ``path``: e.g. "layers[2]". ``name``: registry name. ``options``, ``reads``, ``writes``: options, and input and
+    output fields. ``parameters``: number of trainable parameters.
     """
 
     path: str

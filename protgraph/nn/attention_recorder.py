@@ -19,12 +19,8 @@ __all__ = ["AttentionMixin", "AttentionRecorder", "AttentionWeights", "EdgeWeigh
 class PairWeights:
     """Attention weights of all pairs of nodes of each protein.
 
-    Parameters
-    ----------
-    maps : sequence of Tensor
-        ``(H, L, M)`` per protein: the weight of node j (column) in the sum of node i (row). Rows sum to 1.
-    visible : sequence of Tensor, optional
-        ``(L, M)`` bool per protein: whether i may attend to j. None: all pairs.
+    ``maps``: ``(H, L, M)`` per protein: the weight of node j (column) in the sum of node i (row). Rows sum to 1.
+    ``visible``: ``(L, M)`` bool per protein: whether i may attend to j. None: all pairs.
     """
 
     maps: Sequence[Tensor]
@@ -93,21 +89,11 @@ class AttentionMixin(nn.Module):
 class AttentionRecorder:
     """Collect the attention weights of a module's forward passes; a context manager.
 
-    Parameters
-    ----------
-    module : nn.Module
-        The module to record, with all its submodules.
-
-    Attributes
-    ----------
-    weights : dict of str to list
-        One :class:`PairWeights` or :class:`EdgeWeights` per forward pass, by the submodule's path as in
-        ``named_modules``.
-
-    Notes
-    -----
     Not forward hooks of torch: fused attention kernels return no weights, so a module must know before its forward
     pass that they are needed (torch 2.x, 2026-11-22).
+
+    ``module``: the module to record, with all its submodules. ``weights``: one :class:`PairWeights` or
+    :class:`EdgeWeights` per forward pass, by the submodule's path as in ``named_modules``.
 
     Examples
     --------

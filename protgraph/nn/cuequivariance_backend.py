@@ -17,10 +17,7 @@ __all__ = ["require_cuequivariance", "require_cuequivariance_kernels"]
 def require_cuequivariance() -> None:
     """Check that cuEquivariance is installed.
 
-    Raises
-    ------
-    MissingExtraError
-        If it is not.
+    Raises :class:`MissingExtraError` if it is not.
     """
     if not all(map(importlib.util.find_spec, ("cuequivariance", "cuequivariance_torch"))):
         raise MissingExtraError(
@@ -31,10 +28,7 @@ def require_cuequivariance() -> None:
 def require_cuequivariance_kernels() -> None:
     """Check that the CUDA kernels of cuEquivariance are installed, a package of their own.
 
-    Raises
-    ------
-    MissingExtraError
-        If they are not.
+    Raises :class:`MissingExtraError` if they are not.
     """
     if not importlib.util.find_spec("cuequivariance_ops_torch"):
         kernels = f"cuequivariance-ops-torch-cu{(torch.version.cuda or '12').split('.')[0]}"

@@ -17,12 +17,7 @@ __all__ = ["Decoder", "DecoderState"]
 class DecoderState:
     """State of a decoder between residues; each decoder has its own subclass.
 
-    Attributes
-    ----------
-    copies : int
-        Number of sequences decoded in parallel on the same structures.
-    num_nodes : int
-        N.
+    ``copies``: number of sequences decoded in parallel on the same structures. ``num_nodes``: N.
     """
 
     copies: int

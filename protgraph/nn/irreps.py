@@ -77,17 +77,8 @@ def invariants_are_chiral(spec: FieldSpec) -> bool:
 def invariants(x: Tensor, spec: FieldSpec) -> Tensor:
     """Compute ``[x^(l=0), |x^(l>0)|]``: scalars as they are, one norm per channel of degree l > 0.
 
-    Parameters
-    ----------
-    x : Tensor
-        ``(N, D)`` in the flat e3nn layout of ``spec.irreps``.
-    spec : FieldSpec
-        Irreps of x.
-
-    Returns
-    -------
-    Tensor
-        ``(N, M)`` with M the number of channels, in their order. The gradient is 0 where a vector is 0.
+    ``x``: ``(N, D)`` in the flat e3nn layout of ``spec.irreps``. ``spec``: irreps of x. Returns ``(N, M)`` with M the
+    number of channels, in their order. The gradient is 0 where a vector is 0.
     """
     blocks = named_irreps_blocks(spec.irreps)
     if all(dim == 1 for _, dim in blocks):

@@ -16,14 +16,7 @@ class LowRankTerm(nn.Module):
 
     A is random and B is 0, so that W' = W before training.
 
-    Parameters
-    ----------
-    weight : Tensor
-        ``(out, in)``, the weight W.
-    rank : int
-        R.
-    generator : torch.Generator
-        Of the initial A.
+    ``weight``: ``(out, in)``, the weight W. ``rank``: R. ``generator``: of the initial A.
 
     References
     ----------
@@ -48,12 +41,7 @@ def add_low_rank_terms(model: nn.Module, rank_of: Callable[[str], int | None], *
     The weights of a linear map become ``parametrizations.weight.original`` and ``parametrizations.weight.0.up`` and
     ``.down``, as ``torch.nn.utils.parametrize`` names them.
 
-    Parameters
-    ----------
-    rank_of : callable
-        Path of a linear map to the rank, or None to leave it as it is.
-    seed : int
-        Of the random initial terms.
+    ``rank_of``: path of a linear map to the rank, or None to leave it as it is. ``seed``: of the random initial terms.
     """
     generator = torch.Generator().manual_seed(seed)
     paths = []

@@ -47,10 +47,7 @@ PAIR_FACTORS = ("pair_left", "pair_right")
 def check_pair_factors(fields: Mapping[str, FieldSpec]) -> int:
     """Return the width of the factors, 0 if they are not wired.
 
-    Raises
-    ------
-    WiringError
-        If one of them is missing, or they are not scalars of nodes of equal width.
+    Raises :class:`WiringError` if one of them is missing, or they are not scalars of nodes of equal width.
     """
     wired = [name for name in PAIR_FACTORS if name in fields]
     if not wired:
@@ -67,19 +64,8 @@ def check_pair_factors(fields: Mapping[str, FieldSpec]) -> int:
 def extend_by_factors(q: Tensor, k: Tensor, left: Tensor, right: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
     """Extend queries and keys, so that ``q'_i · k'_j = q_i · k_j + W (a_i ⊙ b_j)`` for each head.
 
-    Parameters
-    ----------
-    q, k : Tensor
-        ``(N, H, D)`` each.
-    left, right : Tensor
-        Factors a and b, ``(N, R)`` each.
-    weight : Tensor
-        W, ``(H, R)``.
-
-    Returns
-    -------
-    Tensor, Tensor
-        ``(N, H, D + R)`` each.
+    ``q``, ``k``: ``(N, H, D)`` each. ``left``, ``right``: factors a and b, ``(N, R)`` each. ``weight``: W, ``(H, R)``.
+    Returns ``(N, H, D + R)`` each.
     """
     each = right.unsqueeze(1).expand(-1, q.size(1), -1)
     return torch.cat([q, left.unsqueeze(1) * weight], 2), torch.cat([k, each], 2)
@@ -257,10 +243,7 @@ class MultiHeadAttention(nn.Module):
 def split_heads(dim: int, heads: int) -> int:
     """Return the channels per head, ``dim / heads``.
 
-    Raises
-    ------
-    OptionError
-        If ``dim`` is not a multiple of ``heads``.
+    Raises :class:`OptionError` if ``dim`` is not a multiple of ``heads``.
     """
     if heads < 1 or dim % heads:
         raise OptionError(f"dim={dim} is not a multiple of heads={heads}: each head takes dim / heads channels.")
@@ -272,12 +255,7 @@ class LearnedQueries(nn.Module):
 
     ``W [o_1, …, o_Q]`` with ``o_m = Σ_i softmax_i( q_m·k_i / √d ) v_i``.
 
-    Parameters
-    ----------
-    width : int
-        Width of the nodes and of the output.
-    queries : int
-        Q.
+    ``width``: width of the nodes and of the output. ``queries``: Q.
 
     References
     ----------

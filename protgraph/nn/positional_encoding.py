@@ -41,12 +41,9 @@ CHAINS_IN_ORDER = {"node_order": "chains follow each other in the order of the f
 class PositionCode:
     """Positional encoding of a module as numbers, for plots; a module returns it from ``position_code(length)``.
 
-    Parameters
-    ----------
-    kind : {"sinusoidal", "learned", "rotary", "offset"}
-    values : Tensor
-        Sinusoidal or learned: ``(length, C)``, added to the features at positions 0, 1, …. Rotary: ``(length, C)``,
-        cosines of the rotation angles of channel pairs. Offset: ``(heads, 2 reach + 1)``, added to logits.
+    ``kind``: "sinusoidal", "learned", "rotary" or "offset". ``values``: Sinusoidal or learned: ``(length, C)``, added
+    to the features at positions 0, 1, …. Rotary: ``(length, C)``, cosines of the rotation angles of channel pairs.
+    Offset: ``(heads, 2 reach + 1)``, added to logits.
     """
 
     kind: Literal["sinusoidal", "learned", "rotary", "offset"]
@@ -56,19 +53,10 @@ class PositionCode:
 def position_index(seq_pos: Tensor, proteins: Proteins, chain: Tensor | None = None) -> Tensor:
     """Compute one position per residue, so that differences are distances along the sequence.
 
-    Parameters
-    ----------
-    seq_pos : Tensor
-        ``(N,)`` int64, position along the chain, counting unresolved gaps.
-    proteins : Proteins
-    chain : Tensor, optional
-        ``(N,)`` int64. If given, each chain starts :data:`CHAIN_GAP` positions after the end of the chain with the next
-        lower number; otherwise residues of different chains may share a position.
-
-    Returns
-    -------
-    Tensor
-        ``(N,)`` int64, independent of the order of nodes.
+    ``seq_pos``: ``(N,)`` int64, position along the chain, counting unresolved gaps. ``chain``: ``(N,)`` int64. If
+    given, each chain starts :data:`CHAIN_GAP` positions after the end of the chain with the next lower number;
+    otherwise residues of different chains may share a position. Returns ``(N,)`` int64, independent of the order of
+    nodes.
     """
     if chain is None or seq_pos.numel() == 0:
         return seq_pos
@@ -140,19 +128,8 @@ def rotary_code(length: int, dim: int) -> PositionCode:
 def offset_bins(i: Tensor, j: Tensor, chain_i: Tensor | None, chain_j: Tensor | None, reach: int) -> Tensor:
     """Compute ``p_j - p_i`` clipped to ±reach and counted from 0; 2 reach + 1 for different chains.
 
-    Parameters
-    ----------
-    i, j : Tensor
-        ``(…, L)`` and ``(…, M)`` int64, positions along the chain.
-    chain_i, chain_j : Tensor, optional
-        Chains, of the same shapes; None: one chain.
-    reach : int
-        Largest offset with its own bin.
-
-    Returns
-    -------
-    Tensor
-        ``(…, L, M)`` int64.
+    ``i``, ``j``: ``(…, L)`` and ``(…, M)`` int64, positions along the chain. ``chain_i``, ``chain_j``: chains, of the
+    same shapes; None: one chain. ``reach``: largest offset with its own bin. Returns ``(…, L, M)`` int64.
     """
     offset = j.unsqueeze(-2) - i.unsqueeze(-1)
     bins = offset.clamp_(-reach, reach).add_(reach)
@@ -167,14 +144,8 @@ class OffsetBias(nn.Module):
 
     Residues of different chains have one bias of their own.
 
-    Parameters
-    ----------
-    heads : int
-        Number of attention heads.
-    reach : int
-        Largest offset with its own bias; larger offsets share the last one.
-    chains : bool
-        Distinguish chains.
+    ``heads``: number of attention heads. ``reach``: largest offset with its own bias; larger offsets share the last
+    one. ``chains``: distinguish chains.
 
     References
     ----------
@@ -211,14 +182,8 @@ class OffsetBias(nn.Module):
 class LearnedPositions(nn.Embedding):
     """Learned vector per position, ``P[p]`` for p = 0 … max_len - 1.
 
-    Parameters
-    ----------
-    max_len : int
-        Number of positions.
-    dim : int
-        Width of the vectors.
-    ends : int
-        Additional positions before 0 and after the last; 1 for sequences with start and end tokens.
+    ``max_len``: number of positions. ``dim``: width of the vectors. ``ends``: additional positions before 0 and after
+    the last; 1 for sequences with start and end tokens.
 
     References
     ----------
@@ -232,10 +197,7 @@ class LearnedPositions(nn.Embedding):
     def forward(self, index: Tensor) -> Tensor:
         """Look up positions ``(N,)`` int64, giving ``(N, dim)``.
 
-        Raises
-        ------
-        FieldError
-            If a position is beyond the last one (checked on CPU only).
+        Raises :class:`FieldError` if a position is beyond the last one (checked on CPU only).
         """
         # Not checked on a GPU, where it would synchronize, nor while compiling; there the lookup itself fails.
         is_checked = index.device.type == "cpu" and not torch.compiler.is_compiling()

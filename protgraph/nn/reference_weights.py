@@ -19,18 +19,9 @@ def require_options(
 ) -> Mapping[str, Any]:
     """Return the options of a published module; raise if one is None or is not an allowed value.
 
-    Parameters
-    ----------
-    module : str
-        Name of the module whose state is loaded.
-    options : mapping of str to object
-        Options that change values and that the state does not contain.
-    choices : mapping of str to sequence or str
-        Allowed values of each option, or a description of them. The first value is the default of that code.
-
-    Raises
-    ------
-    OptionError
+    ``module``: name of the module whose state is loaded. ``options``: options that change values and that the state
+    does not contain. ``choices``: allowed values of each option, or a description of them. The first value is the
+    default of that code. Raises :class:`OptionError`.
     """
 
     def is_wrong(name: str) -> bool:

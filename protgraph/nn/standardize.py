@@ -18,17 +18,8 @@ class Standardize(nn.Module):
     A layer that mixes raw features in a linear map has one as an attribute. Training sets its columns from the training
     split, and they are saved with the weights.
 
-    Parameters
-    ----------
-    widths : mapping of str to int
-        Number of columns of each field, in the order in which the fields are concatenated.
-
-    Attributes
-    ----------
-    columns : dict of str to slice
-        Columns of each field.
-    mean, scale : Tensor or None
-        ``(F,)`` buffers; None for the identity.
+    ``widths``: number of columns of each field, in the order in which the fields are concatenated. ``columns``: columns
+    of each field. ``mean``, ``scale``: ``(F,)`` buffers; None for the identity.
 
     Examples
     --------

@@ -42,23 +42,13 @@ class ChannelwiseProduct(nn.Module):
 
     ``z_ij^p = w_ij^p ⊙ (Y^(s)(r_ij) ⊗ h_j^(i))^(o)`` for every path p = (i, s, o); channels never mix.
 
-    Parameters
-    ----------
-    irreps_in : e3nn.o3.Irreps
-        Irreps of h.
-    lmax : int
-        Highest degree of the spherical harmonics Y.
-    irreps_out : e3nn.o3.Irreps
-        Allowed output blocks; their multiplicities are ignored.
-    parity : bool
-        True: only paths that reflections allow, O(3). False: SO(3).
-    backend : {"e3nn", "cuequivariance"}
-        Implementation of the product. cuEquivariance runs its kernels on CUDA tensors and plain PyTorch elsewhere.
-
-    Notes
-    -----
     Coefficients are e3nn's Wigner 3j symbols times sqrt(2 l_out + 1) and Y is component-normalized, so that components
     of z have unit variance if those of h have. For a direction of 0, only Y_0 = 1 contributes.
+
+    ``irreps_in``: irreps of h. ``lmax``: highest degree of the spherical harmonics Y. ``irreps_out``: allowed output
+    blocks; their multiplicities are ignored. ``parity``: True: only paths that reflections allow, O(3). False: SO(3).
+    ``backend``: "e3nn" or "cuequivariance"; implementation of the product. cuEquivariance runs its kernels on CUDA
+    tensors and plain PyTorch elsewhere.
 
     References
     ----------
@@ -118,19 +108,8 @@ class ChannelwiseProduct(nn.Module):
     def forward(self, h: Tensor, direction: Tensor, edges: Edges, weight: Tensor | None = None) -> list[Tensor]:
         """Compute z of every path.
 
-        Parameters
-        ----------
-        h : Tensor
-            ``(N, irreps_in)``.
-        direction : Tensor
-            ``(E, 3)`` unit vectors, or 0.
-        weight : Tensor, optional
-            ``(E, weight_numel)``; None: 1.
-
-        Returns
-        -------
-        list of Tensor
-            ``(E, 2l_o+1, U)`` per path.
+        ``h``: ``(N, irreps_in)``. ``direction``: ``(E, 3)`` unit vectors, or 0. ``weight``: ``(E, weight_numel)``;
+        None: 1. Returns ``(E, 2l_o+1, U)`` per path.
         """
         weights = None if weight is None else weight.split([p.channels for p in self.paths], 1)
         return [x if c is None else c.mT @ x for x, c in self.factors(h, direction, edges, weights)]

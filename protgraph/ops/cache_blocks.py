@@ -31,28 +31,14 @@ def map_edge_blocks(
 ) -> Any:
     """Compute values of target nodes from their incoming edges, in blocks of nodes if that saves time.
 
-    Parameters
-    ----------
-    function : callable
-        Gets the incoming edges of a block of nodes as :class:`Edges`, with targets numbered from 0, then one tensor for
-        each of ``pairs`` and ``edge_values``. It may overwrite those of ``pairs``. Returns a tensor or a tuple of
-        tensors with one row per node of the block.
-    edges : Edges
-        Edges of the graph or batch.
-    pairs : sequence of (Tensor, Tensor)
-        a and b, ``(N, …)``: the function gets ``a_i + b_j``, ``(E, …)``, as from :meth:`Edges.pair_sum`.
-    edge_values : sequence of Tensor or None
-        ``(E, …)``: the function gets the rows of the block.
-
-    Returns
-    -------
-    Tensor or tuple of Tensor
-        The results of all blocks, ``(N, …)``.
-
-    Notes
-    -----
     One block has all nodes on other devices than a CPU, while compiling, and for few edges. The sums of ``pairs`` are
     computed at once if gradients are enabled: each block would compute a gradient of all rows of b.
+
+    ``function``: gets the incoming edges of a block of nodes as :class:`Edges`, with targets numbered from 0, then one
+    tensor for each of ``pairs`` and ``edge_values``. It may overwrite those of ``pairs``. Returns a tensor or a tuple
+    of tensors with one row per node of the block. ``edges``: edges of the graph or batch. ``pairs``: a and b, ``(N,
+    …)``: the function gets ``a_i + b_j``, ``(E, …)``, as from :meth:`Edges.pair_sum`. ``edge_values``: ``(E, …)``: the
+    function gets the rows of the block. Returns the results of all blocks, ``(N, …)``.
 
     Examples
     --------

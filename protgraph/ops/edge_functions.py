@@ -48,17 +48,7 @@ def unit_or_zero(v: Tensor) -> Tensor:
 def cosine_cutoff(distance: Tensor, cutoff: float) -> Tensor:
     """Compute ``(cos(π d / c) + 1) / 2`` for d < c, else 0: 1 at distance 0, with a continuous derivative at c.
 
-    Parameters
-    ----------
-    distance : Tensor
-        ``(E, 1)``, Å.
-    cutoff : float
-        c, Å.
-
-    Returns
-    -------
-    Tensor
-        ``(E, 1)``.
+    ``distance``: ``(E, 1)``, Å. ``cutoff``: c, Å. Returns ``(E, 1)``.
     """
     return torch.where(distance < cutoff, 0.5 * (torch.cos(distance * (math.pi / cutoff)) + 1), 0)
 
@@ -66,19 +56,10 @@ def cosine_cutoff(distance: Tensor, cutoff: float) -> Tensor:
 class BesselBasis(nn.Module):
     """Bessel basis ``sqrt(2 / c) sin(n π d / c) / d · u(d / c)`` for n = 1 … B, zero from the cutoff c on.
 
-    Parameters
-    ----------
-    size : int
-        B.
-    cutoff : float
-        c, Å.
-    envelope : int
-        p, at least 2.
-
-    Notes
-    -----
     ``u(q) = 1 - (p+1)(p+2)/2 q^p + p(p+2) q^(p+1) - p(p+1)/2 q^(p+2)``: its value and first two derivatives are zero at
     the cutoff. Written with sinc, the basis is finite at d = 0.
+
+    ``size``: B. ``cutoff``: c, Å. ``envelope``: p, at least 2.
 
     References
     ----------
@@ -102,12 +83,8 @@ class BesselBasis(nn.Module):
 class ExponentialBasis(nn.Module):
     """Gaussians of ``exp(-5 d / c)`` times :func:`cosine_cutoff`: ``u(d) exp(-β (exp(-5 d / c) - μ_k)²)``.
 
-    Parameters
-    ----------
-    size : int
-        B, the number of centers μ_k, evenly spaced from exp(-c) to 1; ``β = (B / (2 - 2 exp(-c)))²``.
-    cutoff : float
-        c, Å.
+    ``size``: B, the number of centers μ_k, evenly spaced from exp(-c) to 1; ``β = (B / (2 - 2 exp(-c)))²``. ``cutoff``:
+    c, Å.
 
     References
     ----------

@@ -43,10 +43,7 @@ def common_degree(graph: Data) -> int | None:
 def check_edges(graph: Data, edges: str = "edges") -> None:
     """Check shape, node indices and order of ``edge_index`` or of a named edge set, and that ``degree`` is correct.
 
-    Raises
-    ------
-    FieldError
-        If a check fails. PyG's transforms, e.g. ``ToUndirected``, leave edges in another order.
+    Raises :class:`FieldError` if a check fails. PyG's transforms, e.g. ``ToUndirected``, leave edges in another order.
     """
     if torch.compiler.is_compiling():  # values are not available during tracing
         return

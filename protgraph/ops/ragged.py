@@ -27,14 +27,8 @@ _MAX_RATIO, _MIN_DIFFERENCE = 1.25, 8
 class PaddedSide:
     """Rows of b proteins as ``(b, L, …)``: a view if they are contiguous and of equal length, else a padded copy.
 
-    Parameters
-    ----------
-    num_proteins, length : int
-        b and L.
-    start : int
-        First row of a view.
-    rows, mask : Tensor, optional
-        For a copy: ``(b, L)`` int64 row numbers, and ``(b, L)`` bool, False at padding.
+    ``num_proteins``, ``length``: b and L. ``start``: first row of a view. ``rows``, ``mask``: for a copy: ``(b, L)``
+    int64 row numbers, and ``(b, L)`` bool, False at padding.
     """
 
     num_proteins: int
@@ -56,14 +50,8 @@ class PaddedSide:
 class PaddedBlock:
     """Proteins of similar length: their rows, their columns, and the pairs of both.
 
-    Parameters
-    ----------
-    rows, columns : PaddedSide
-        The same object for pairs within proteins.
-    start : int
-        First pair of a view.
-    first, width : Tensor, optional
-        For a copy: ``(b,)`` int64, first pair and number of columns of each protein.
+    ``rows``, ``columns``: the same object for pairs within proteins. ``start``: first pair of a view. ``first``,
+    ``width``: for a copy: ``(b,)`` int64, first pair and number of columns of each protein.
     """
 
     rows: PaddedSide
@@ -93,20 +81,10 @@ class PaddedBlock:
 class PaddedLayout:
     """Blocks of a batch of proteins, and the inverse mapping to ragged rows.
 
-    Parameters
-    ----------
-    rows, columns : sequence of int
-        Nodes per protein; two different partitions for cross-attention, otherwise the same sequence twice.
-    device : torch.device
-        Device of the index tensors.
-    padded : bool
-        True: pad proteins of similar length to a common length, which needs few kernel launches (best on a GPU). False:
-        only consecutive proteins of equal length share a block, and blocks are views.
-
-    Attributes
-    ----------
-    blocks : tuple of PaddedBlock
-        Non-empty blocks; proteins without rows or columns are in no block.
+    ``rows``, ``columns``: nodes per protein; two different partitions for cross-attention, otherwise the same sequence
+    twice. ``device``: device of the index tensors. ``padded``: True: pad proteins of similar length to a common length,
+    which needs few kernel launches (best on a GPU). False: only consecutive proteins of equal length share a block, and
+    blocks are views. ``blocks``: non-empty blocks; proteins without rows or columns are in no block.
     """
 
     def __init__(self, rows: Sequence[int], columns: Sequence[int], device: torch.device, *, padded: bool) -> None:
@@ -243,15 +221,7 @@ class NodePartition(Protocol):
 class SingleBlockLayout:
     """All proteins of a batch in one block, padded to the longest.
 
-    Parameters
-    ----------
-    rows, columns : Proteins
-        As many proteins each; different ones for cross-attention.
-
-    Attributes
-    ----------
-    blocks : tuple of PaddedBlock
-        One block.
+    ``rows``, ``columns``: as many proteins each; different ones for cross-attention. ``blocks``: one block.
     """
 
     def __init__(self, rows: NodePartition, columns: NodePartition) -> None:

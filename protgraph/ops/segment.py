@@ -33,32 +33,15 @@ _WIDE = 64  # channels from which embedding_bag is faster than a reshape for seg
 class Segments:
     """Assignment of R rows to S segments.
 
-    Parameters
-    ----------
-    index : Tensor
-        ``(R,)`` int64, the segment of each row.
-    num_segments : int
-        Number of segments, S; segments may be empty.
-    length : int, optional
-        Rows per segment, K, if all segments have the same number; reductions become reshapes.
-    is_sorted : bool
-        True if ``index`` ascends. If not, rows are sorted when first needed.
-    ptr : Tensor, optional
-        ``(S + 1,)`` int64 row pointer, if it is known.
-    number_name : str
-        What a number of ``index`` is, for errors.
-
-    Raises
-    ------
-    IndexRangeError
-        If a number of ``index`` is negative, or ``num_segments`` or more.
-    FieldError
-        If ``index`` is not sorted as stated, or does not have ``length`` rows for each segment.
-
-    Notes
-    -----
     The values of ``index`` are checked on the CPU. On a GPU their range is checked without waiting for the device, by
     ``torch._assert_async``. On "meta" and within a compiled function there are no values to check.
+
+    ``index``: ``(R,)`` int64, the segment of each row. ``num_segments``: number of segments, S; segments may be empty.
+    ``length``: rows per segment, K, if all segments have the same number; reductions become reshapes. ``is_sorted``:
+    True if ``index`` ascends. If not, rows are sorted when first needed. ``ptr``: ``(S + 1,)`` int64 row pointer, if it
+    is known. ``number_name``: what a number of ``index`` is, for errors. Raises :class:`IndexRangeError` if a number of
+    ``index`` is negative, or ``num_segments`` or more. Raises :class:`FieldError` if ``index`` is not sorted as stated,
+    or does not have ``length`` rows for each segment.
     """
 
     def __init__(

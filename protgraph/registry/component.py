@@ -238,10 +238,7 @@ def as_components(items: Sequence[ComponentSpec | str | Mapping[str, Any]], key:
 
     A dict ``{"repeat": 3, "layers": [...]}`` means these layers three times, one after the other.
 
-    Raises
-    ------
-    WiringError
-        If a single component is given instead of a list; ``key`` names the argument.
+    Raises :class:`WiringError` if a single component is given instead of a list; ``key`` names the argument.
     """
     if isinstance(items, str | Mapping | ComponentSpec):
         raise WiringError(f"{key} must be a list. Write {key}=[{items!r}].")

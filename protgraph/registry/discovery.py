@@ -53,10 +53,8 @@ def _scan(path: tuple[str, ...], allowed: frozenset[str] | None) -> dict[str, li
     Reads the metadata of all distributions on ``sys.path``; the path and what is allowed are the cache key. A
     distribution whose entry points cannot be parsed is left out; :func:`malformed_metadata` reports it.
 
-    Raises
-    ------
-    UnknownNameError
-        ``PROTGRAPH_PLUGINS`` has a distribution that is not installed, or has no components.
+    Raises :class:`UnknownNameError` if ``PROTGRAPH_PLUGINS`` has a distribution that is not installed, or has no
+    components.
     """
     points_of_group: dict[str, list[tuple[str, str, str, str]]] = {}
     distributions = _distributions()

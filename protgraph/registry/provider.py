@@ -57,21 +57,10 @@ _RUNNING: list[str] = []  # sources whose import has begun and not ended
 def import_source(source: str | Path) -> ModuleType:
     """Import a Python file or a module that registers components, and list it in ``PROTGRAPH_IMPORT``.
 
-    Parameters
-    ----------
-    source : str or Path
-        File, e.g. "my_layer.py", or name of a module, e.g. "my_package.layers". The folder of a file, and the current
-        folder for a module, is appended to ``sys.path``.
-
-    Returns
-    -------
-    module
-        A module that was imported before is not executed again.
-
-    Raises
-    ------
-    PluginLoadError
-        If there is no such file or module, the file has the name of another module, or its code raises; with the line.
+    ``source``: file, e.g. "my_layer.py", or name of a module, e.g. "my_package.layers". The folder of a file, and the
+    current folder for a module, is appended to ``sys.path``. A module that was imported before is not executed
+    again. Raises :class:`PluginLoadError` if there is no such file or module, the file has the name of another module,
+    or its code raises; with the line.
     """
     text = os.fspath(source)
     is_file = text.endswith(".py") or os.sep in text or os.path.exists(text)
@@ -347,10 +336,8 @@ class Provider:
     def load(self) -> object:
         """Return the object, importing it on first use.
 
-        Raises
-        ------
-        PluginLoadError
-            If the import fails for any reason; names the component, the distribution, the object and the cause.
+        Raises :class:`PluginLoadError` if the import fails for any reason; names the component, the distribution, the
+        object and the cause.
         """
         if self._obj is None:
             module, _, attribute = self.ref.partition(":")

@@ -57,16 +57,9 @@ class Registry(Generic[ComponentT, InstanceT]):
     :meth:`register`. A built-in component keeps its name if other distributions claim it; a name of two other
     distributions with different objects raises. ``DISTRIBUTION/NAME`` is the component of one distribution.
 
-    Parameters
-    ----------
-    kind : str
-        Kind of component for messages, e.g. "layer".
-    group : str
-        Entry-point group, e.g. "protgraph.layers".
-    type_ : ComponentType, optional
-        Type of the components; anything by default.
-    session : bool
-        False if only installed distributions provide components.
+    ``kind``: kind of component for messages, e.g. "layer". ``group``: entry-point group, e.g. "protgraph.layers".
+    ``type_``: type of the components; anything by default. ``session``: False if only installed distributions provide
+    components.
 
     Examples
     --------
@@ -96,26 +89,12 @@ class Registry(Generic[ComponentT, InstanceT]):
         Registering the same or an equal object again has no effect. A class that is defined again by the same module
         or notebook cell, executed again, replaces the earlier one.
 
-        Parameters
-        ----------
-        name : str
-            Letters, digits, ``_`` and ``-``.
-        obj : object, optional
-            The component; without it, a decorator is returned.
-        replace : bool
-            Replace another component that this process registered under the name.
-
-        Raises
-        ------
-        InvalidNameError
-            If a component cannot have this name.
-        ComponentTypeError
-            If the object is not a component of this kind.
-        DuplicateNameError
-            If another object has the name; the message locates both. Names of installed distributions cannot be
-            replaced.
-        OptionError
-            If the signature of the component has ``**kwargs``, or only installed distributions provide this kind.
+        ``name``: letters, digits, ``_`` and ``-``. ``obj``: the component; without it, a decorator is returned.
+        ``replace``: replace another component that this process registered under the name. Raises
+        :class:`InvalidNameError` if a component cannot have this name. Raises :class:`ComponentTypeError` if the object
+        is not a component of this kind. Raises :class:`DuplicateNameError` if another object has the name; the message
+        locates both. Names of installed distributions cannot be replaced. Raises :class:`OptionError` if the signature
+        of the component has ``**kwargs``, or only installed distributions provide this kind.
         """
         check_component_name(name, self.kind)
         if not self.session:
@@ -131,10 +110,8 @@ class Registry(Generic[ComponentT, InstanceT]):
     def unregister(self, name: str) -> object:
         """Remove a component that this process registered, and return it.
 
-        Raises
-        ------
-        UnknownNameError
-            If this process did not register the name, e.g. because an installed distribution provides it.
+        Raises :class:`UnknownNameError` if this process did not register the name, e.g. because an installed
+        distribution provides it.
         """
         self._import_listed()
         if name in self._session:
@@ -168,14 +145,9 @@ class Registry(Generic[ComponentT, InstanceT]):
     def get(self, name: str) -> ComponentT:
         """Return a component, importing it on first use; the name of a family gives its default variant.
 
-        Raises
-        ------
-        UnknownNameError
-            If there is no such name; with similar names and all names.
-        PluginLoadError
-            If the import fails.
-        DuplicateNameError
-            If two distributions provide different objects under this name.
+        Raises :class:`UnknownNameError` if there is no such name; with similar names and all names. Raises
+        :class:`PluginLoadError` if the import fails. Raises :class:`DuplicateNameError` if two distributions provide
+        different objects under this name.
         """
         if not isinstance(name, str):
             raise OptionError(f"{self.kind} {name!r} is not a name. Allowed: a string, 'protgraph list {self.kind}s'.")
@@ -200,19 +172,10 @@ class Registry(Generic[ComponentT, InstanceT]):
     def create(self, name: str, *args: object, path: str = "", options: Mapping[str, object] = NO_OPTIONS) -> InstanceT:
         """Call a component with checked options; return components that are instances (model specs, tasks) as they are.
 
-        Parameters
-        ----------
-        *args
-            Positional arguments of this kind of component (fields; target).
-        path : str
-            Path in the model spec for errors, e.g. "layers[2]" or "layers[2] (gat)".
-        options : mapping
-            Keyword-only arguments of the component.
-
-        Raises
-        ------
-        OptionError
-            If an option is unknown, missing or of the wrong type; with path, name and the options of the component.
+        ``*args``: positional arguments of this kind of component (fields; target). ``path``: path in the model spec for
+        errors, e.g. "layers[2]" or "layers[2] (gat)". ``options``: keyword-only arguments of the component. Raises
+        :class:`OptionError` if an option is unknown, missing or of the wrong type; with path, name and the options of
+        the component.
         """
         component = self.get(name)
         label = path if path.endswith(f"({name})") else f"{path} ({name})" if path else f"{self.kind} {name!r}"
@@ -277,14 +240,8 @@ class Registry(Generic[ComponentT, InstanceT]):
     def check_provider(self, provider: Provider) -> object:
         """Import a component and check its type and signature; return it.
 
-        Raises
-        ------
-        PluginLoadError
-            If the import fails.
-        ComponentTypeError
-            If it is not a component of this kind.
-        OptionError
-            If its signature has ``**kwargs``.
+        Raises :class:`PluginLoadError` if the import fails. Raises :class:`ComponentTypeError` if it is not a component
+        of this kind. Raises :class:`OptionError` if its signature has ``**kwargs``.
         """
         obj = provider.load()
         if self.type is not None:

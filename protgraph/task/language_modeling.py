@@ -32,15 +32,9 @@ ENTRY_POINTS = {
 class Masking:
     """BERT masking: residues chosen at random are masked, replaced or left; labels are their types.
 
-    Parameters
-    ----------
-    fraction : float or tuple of float
-        Probability that a residue of known type is chosen. Two numbers: it is drawn between them at each use.
-    masked : float
-        Fraction of the chosen residues that become X with ``masked`` True.
-    replaced : float
-        Fraction of the chosen residues that get a random type of the 20, with ``masked`` False. The others keep their
-        type.
+    ``fraction``: probability that a residue of known type is chosen. Two numbers: it is drawn between them at each use.
+    ``masked``: fraction of the chosen residues that become X with ``masked`` True. ``replaced``: fraction of the chosen
+    residues that get a random type of the 20, with ``masked`` False. The others keep their type.
 
     References
     ----------

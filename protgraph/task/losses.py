@@ -103,20 +103,10 @@ def squared_error(logits: Tensor, y: Tensor, *, scale: Tensor | None = None) -> 
 def huber_error(logits: Tensor, y: Tensor) -> Tensor:
     """Compute the mean of ``e²/2`` where ``|e| < 1``, else ``|e| - 1/2``, with ``e = logits - y``, over known entries.
 
-    Parameters
-    ----------
-    logits, y : Tensor
-        ``(N, C)`` float, in the target's unit; NaN in ``y`` is unknown.
-
-    Returns
-    -------
-    Tensor
-        ``()``.
-
-    Notes
-    -----
     For labels with outliers whose noise is about one unit, e.g. ΔΔG in kcal/mol. Training uses it in this unit; only
     :func:`squared_error` is divided by the standard deviation of the labels.
+
+    ``logits``, ``y``: ``(N, C)`` float, in the target's unit; NaN in ``y`` is unknown. Returns ``()``.
     """
     mask = known_labels(y)
     total = functional.huber_loss(logits * mask, y.nan_to_num(), reduction="sum")

@@ -133,15 +133,8 @@ def as_metric(mode: Literal["max", "min"]) -> Callable[[Callable[[SplitPredictio
 def compute_metrics(metrics: Iterable[Metric], predictions: SplitPredictions, *, task: str = "") -> dict[str, float]:
     """Compute metrics by name; NaN if no label is known.
 
-    Parameters
-    ----------
-    task : str
-        Name of the task, for errors.
-
-    Raises
-    ------
-    ComponentError
-        A metric raises an error or does not return a number.
+    ``task``: name of the task, for errors. Raises :class:`ComponentError` if a metric raises an error or does not
+    return a number.
     """
     values = {}
     is_empty = not bool(known_labels(predictions.y).any())

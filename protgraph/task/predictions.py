@@ -21,14 +21,8 @@ OTHER_CHAIN = 1 << 40
 class ResiduePairs:
     """Residue pairs of the M rows of :class:`SplitPredictions`, one row per unordered pair.
 
-    Parameters
-    ----------
-    protein : Tensor
-        ``(M,)`` int64, number of the protein, ascending.
-    separation : Tensor
-        ``(M,)`` int64, distance in positions along the chain; :data:`OTHER_CHAIN` for different chains.
-    sizes : Tensor
-        ``(P,)`` int64, residues of each protein.
+    ``protein``: ``(M,)`` int64, number of the protein, ascending. ``separation``: ``(M,)`` int64, distance in positions
+    along the chain; :data:`OTHER_CHAIN` for different chains. ``sizes``: ``(P,)`` int64, residues of each protein.
     """
 
     protein: Tensor

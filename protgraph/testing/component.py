@@ -36,13 +36,8 @@ ComponentKind = Literal["featurizer", "layer", "head", "model", "task", "dataset
 class Component:
     """A component of one of the :data:`ComponentKind` under test.
 
-    Parameters
-    ----------
-    name : str
-        Registry name, or the name of the class.
-    definition : object, optional
-        The class, :class:`protgraph.ModelSpec`, task, dataset, metric or function of a command. Default: taken from the
-        registry when first needed.
+    ``name``: registry name, or the name of the class. ``definition``: the class, :class:`protgraph.ModelSpec`, task,
+    dataset, metric or function of a command. Default: taken from the registry when first needed.
     """
 
     name: str
@@ -120,10 +115,7 @@ class Component:
     def wirings(self) -> tuple[Wiring, ...]:
         """Every wiring to test; at least one.
 
-        Raises
-        ------
-        ProtgraphError
-            The component cannot be built.
+        Raises :class:`ProtgraphError` if the component cannot be built.
         """
         loaded = self.loaded
         if isinstance(loaded, ModelSpec):
@@ -138,10 +130,7 @@ class Component:
     def small_wirings(self) -> tuple[Wiring, ...]:
         """Wirings of a layer or head without repetition of inputs, for checks that take seconds for each.
 
-        Raises
-        ------
-        ProtgraphError
-            The component cannot be built.
+        Raises :class:`ProtgraphError` if the component cannot be built.
         """
         return wire_small_layer(self.loaded, self.name, self.conformity)
 
@@ -153,17 +142,8 @@ def find_components(
 ) -> list[Component]:
     """Return the components of a registry, a name, a class or a model.
 
-    Parameters
-    ----------
-    subject : Registry, str, class, ModelSpec, Task, Dataset, Metric, function of a command, or a sequence of those
-        A registry yields all its names, with every variant of a family; a name, all components that have it.
-    kind : ComponentKind, optional
-        Only this kind, if several share a name.
-
-    Raises
-    ------
-    UnknownNameError
-        No component has the name.
+    ``subject``: a registry yields all its names, with every variant of a family; a name, all components that have it.
+    ``kind``: only this kind, if several share a name. Raises :class:`UnknownNameError` if no component has the name.
     """
     if isinstance(subject, Registry):
         component_kind = cast("ComponentKind", subject.kind)

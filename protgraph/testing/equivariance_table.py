@@ -143,12 +143,7 @@ def equivariance_csv(rows: Sequence[EquivarianceRow]) -> str:
 def equivariance_markdown(rows: Sequence[EquivarianceRow], *, table: str, command: str) -> str:
     """Format a page about the errors: how to read them, the largest ones, and those beyond their limits.
 
-    Parameters
-    ----------
-    table : str
-        Link to the CSV file with the errors of all components.
-    command : str
-        Command that measured the errors.
+    ``table``: link to the CSV file with the errors of all components. ``command``: command that measured the errors.
     """
     titles = [column.title for column in _columns()]
     beyond = [row for row in rows if row.notes]

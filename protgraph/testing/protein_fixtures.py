@@ -95,14 +95,8 @@ def large_protein(residues: int) -> Residues:
 def make_protein(lengths: Sequence[int], *, seed: int = 0, dihedrals: np.ndarray | None = None) -> Residues:
     """Generate residues of a protein-like structure, in float64.
 
-    Parameters
-    ----------
-    lengths : sequence of int
-        Number of residues of each chain.
-    seed : int
-        Seed of types, shapes, noise and positions of the chains.
-    dihedrals : ndarray, optional
-        ``(N, 2)`` φ and ψ of every residue, degrees; drawn if not given.
+    ``lengths``: number of residues of each chain. ``seed``: seed of types, shapes, noise and positions of the chains.
+    ``dihedrals``: ``(N, 2)`` φ and ψ of every residue, degrees; drawn if not given.
     """
     rng = np.random.default_rng(seed)
     # backbones of the chains

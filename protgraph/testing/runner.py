@@ -43,10 +43,8 @@ _FEW = 4  # transforms per batch of a large module, which bounds the memory of i
 class ConformityError(ProtgraphError, AssertionError):
     """A component breaks what its declarations promise.
 
-    Parameters
-    ----------
-    fault : str
-        Error of the component's code with its place, "" if the code raises none. The same fault can fail many checks.
+    ``fault``: error of the component's code with its place, "" if the code raises none. The same fault can fail many
+    checks.
     """
 
     def __init__(self, message: str, *, fault: str = "") -> None:

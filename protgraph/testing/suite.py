@@ -47,19 +47,10 @@ Status = Literal["passed", "failed", "expected", "skipped"]
 class Check:
     """A property that components must have.
 
-    Parameters
-    ----------
-    name : str
-        As in :class:`protgraph.testing.Conformity.expected_failures` and in test ids.
-    function : callable
-        Takes a :class:`protgraph.testing.runner.Runner`; returns the measured error or None; raises
-        :class:`ConformityError`.
-    kinds : tuple of str
-        The kinds of component that it applies to.
-    needs_finite : bool
-        True if it compares values: it fails if they are NaN.
-    is_slow : bool
-        True if a quick run leaves it out.
+    ``name``: as in :class:`protgraph.testing.Conformity.expected_failures` and in test ids. ``function``: takes a
+    :class:`protgraph.testing.runner.Runner`; returns the measured error or None; raises :class:`ConformityError`.
+    ``kinds``: the kinds of component that it applies to. ``needs_finite``: True if it compares values: it fails if they
+    are NaN. ``is_slow``: True if a quick run leaves it out.
     """
 
     name: str
@@ -152,18 +143,10 @@ CHECKS: tuple[Check, ...] = (
 class Report:
     """The result of one check on one component.
 
-    Parameters
-    ----------
-    component, check : str
-        "layer gat", "rotation".
-    status : {"passed", "failed", "expected", "skipped"}
-        "expected" if it failed as the component states.
-    error : float, optional
-        The measured relative error, dimensionless.
-    message : str
-        The reason why it failed or does not apply.
-    fault : str
-        Error that the component's code raised, with its place; equal for all checks that the error fails.
+    ``component``, ``check``: "layer gat", "rotation". ``status``: "passed", "failed", "expected" or "skipped";
+    "expected" if it failed as the component states. ``error``: the measured relative error, dimensionless. ``message``:
+    the reason why it failed or does not apply. ``fault``: error that the component's code raised, with its place; equal
+    for all checks that the error fails.
     """
 
     component: str
@@ -191,25 +174,11 @@ def check_component(
 ) -> Iterator[Report]:
     """Run every check on one component; stop after the first if it cannot be built.
 
-    Parameters
-    ----------
-    component : Component
-        See :func:`protgraph.testing.find_components`.
-    device : str
-        "cpu" or "cuda".
-    dtype : {"float64", "float32"}
-        float64 is held to 1e-10, float32 to the component's tolerance.
-    full : bool
-        Read all proteins of a dataset instead of the first 100 of each split, and compare their counts with the card.
-    quick : bool
-        Leave out the checks that take seconds, and use smaller proteins in others.
-    only : collection of str
-        Names of checks to run after "builds". Default: all.
-
-    Yields
-    ------
-    Report
-        One per check that applies to this kind of component.
+    ``component``: see :func:`protgraph.testing.find_components`. ``device``: "cpu" or "cuda". ``dtype``: "float64" or
+    "float32"; float64 is held to 1e-10, float32 to the component's tolerance. ``full``: read all proteins of a dataset
+    instead of the first 100 of each split, and compare their counts with the card. ``quick``: leave out the checks that
+    take seconds, and use smaller proteins in others. ``only``: names of checks to run after "builds". Default: all.
+    Yields one result per check that applies to this kind of component.
     """
     runner = Runner(component, device, dtype_of(dtype), full, quick)
     for check in checks_of(component.kind, only):

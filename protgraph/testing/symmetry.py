@@ -80,17 +80,7 @@ def act(
 def representation(element: Tensor, irreps: str) -> Tensor:
     """Return the block-diagonal matrix D(Q) that acts on irreps.
 
-    Parameters
-    ----------
-    element : Tensor
-        Q, ``(3, 3)`` orthogonal.
-    irreps : str
-        e3nn irreps.
-
-    Returns
-    -------
-    Tensor
-        ``(dim, dim)``, dtype of ``element``.
+    ``element``: Q, ``(3, 3)`` orthogonal. ``irreps``: e3nn irreps. Returns ``(dim, dim)``, dtype of ``element``.
     """
     improper = bool(torch.linalg.det(element) < 0)
     rotation = -element if improper else element
@@ -119,21 +109,10 @@ def _wigner_d(rotation: Tensor, l: int) -> Tensor:  # noqa: E741
 def random_rotations(count: int, *, seed: int = 0) -> Tensor:
     """Sample rotations R, uniform under the Haar measure of SO(3).
 
-    Parameters
-    ----------
-    count : int
-        Number of matrices.
-    seed : int
-        Seed; the global generator is not used.
-
-    Returns
-    -------
-    Tensor
-        ``(count, 3, 3)`` float64, orthogonal with determinant +1.
-
-    Notes
-    -----
     Normalized Gaussian quaternions are uniform on the 3-sphere, which covers SO(3) twice.
+
+    ``count``: number of matrices. ``seed``: seed; the global generator is not used. Returns ``(count, 3, 3)`` float64,
+    orthogonal with determinant +1.
 
     References
     ----------
@@ -159,17 +138,8 @@ def random_rotations(count: int, *, seed: int = 0) -> Tensor:
 def random_reflections(count: int, *, seed: int = 0) -> Tensor:
     """Sample improper rotations −R, uniform over the part of O(3) with determinant −1.
 
-    Parameters
-    ----------
-    count : int
-        Number of matrices.
-    seed : int
-        Seed; the global generator is not used.
-
-    Returns
-    -------
-    Tensor
-        ``(count, 3, 3)`` float64, orthogonal with determinant −1.
+    ``count``: number of matrices. ``seed``: seed; the global generator is not used. Returns ``(count, 3, 3)`` float64,
+    orthogonal with determinant −1.
     """
     return -random_rotations(count, seed=seed)
 
@@ -183,23 +153,10 @@ def relative_error(actual: Tensor, expected: Tensor, *, irreps: str | None = Non
 
     NaN and zeros are invariant under any rotation, so they raise instead of passing a symmetry test.
 
-    Parameters
-    ----------
-    actual, expected : Tensor
-        Floating-point tensors of any shape, the same for both.
-    irreps : str, optional
-        e3nn irreps of the flattened trailing dimensions. Each block, e.g. ``16x1o``, has its own scale, so that large
-        scalars do not hide errors of small vectors.
-
-    Returns
-    -------
-    float
-        Dimensionless.
-
-    Raises
-    ------
-    ComparisonError
-        Shapes differ, a value is NaN or infinite, or ``expected`` (or a block of it) is empty or zero.
+    ``actual``, ``expected``: floating-point tensors of any shape, the same for both. ``irreps``: e3nn irreps of the
+    flattened trailing dimensions. Each block, e.g. ``16x1o``, has its own scale, so that large scalars do not hide
+    errors of small vectors. The error is dimensionless. Raises :class:`ComparisonError` if shapes differ, a value
+    is NaN or infinite, or ``expected`` (or a block of it) is empty or zero.
 
     Examples
     --------

@@ -45,11 +45,7 @@ class Pool(nn.Module):
     * ``"attention"``: ``Σ_i softmax_i(a · h_i) h_i`` with a learned vector a;
     * ``"queries"``: attention pooling with four learned queries, :class:`protgraph.nn.multihead.LearnedQueries`.
 
-    Parameters
-    ----------
-    width : int
-        Number of columns.
-    mode : {"mean", "sum", "max", "attention", "queries"}
+    ``width``: number of columns. ``mode``: "mean", "sum", "max", "attention" or "queries".
 
     References
     ----------

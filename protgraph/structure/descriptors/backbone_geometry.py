@@ -33,16 +33,9 @@ _STRAIGHT = 1e-4  # smaller sines are rounding errors of float32 coordinates: th
 def dihedral_angle(a: np.ndarray, b: np.ndarray, c: np.ndarray, d: np.ndarray) -> np.ndarray:
     """Return the angle of the planes (a, b, c) and (b, c, d), ``atan2((n1 × n2)·b̂2, n1·n2)`` with ``n1 = b1 × b2``.
 
-    Parameters
-    ----------
-    a, b, c, d : ndarray
-        ``(…, 3)`` positions, Å.
-
-    Returns
-    -------
-    ndarray
-        ``(…)`` float64 in (−π, π], radians: 0 for cis, positive if, viewed along b → c, the far bond is rotated
-        clockwise. NaN if an atom is missing or three consecutive atoms are on a line.
+    ``a``, ``b``, ``c``, ``d``: ``(…, 3)`` positions, Å. Returns ``(…)`` float64 in (−π, π], radians: 0 for cis,
+    positive if, viewed along b → c, the far bond is rotated clockwise. NaN if an atom is missing or three consecutive
+    atoms are on a line.
 
     References
     ----------
@@ -74,11 +67,8 @@ def dihedral_angle(a: np.ndarray, b: np.ndarray, c: np.ndarray, d: np.ndarray) -
 def backbone_dihedrals(residues: Residues) -> np.ndarray:
     """Return the dihedral angles φ, ψ, ω of each residue: about N–CA, CA–C and C–N of the next residue.
 
-    Returns
-    -------
-    ndarray
-        ``(N, 3)`` float64, radians. NaN if an atom is missing, for φ after a chain end or gap, and for ψ and ω before
-        one.
+    Returns ``(N, 3)`` float64, radians. NaN if an atom is missing, for φ after a chain end or gap, and for ψ and ω
+    before one.
 
     References
     ----------
@@ -174,10 +164,7 @@ _NO_SIDECHAIN = (*BACKBONE, "OXT")
 def cb_or_ca(residues: Residues) -> np.ndarray:
     """Return CB of the file, else the virtual CB, else (without N or C) CA.
 
-    Returns
-    -------
-    ndarray
-        ``(N, 3)`` float64, Å.
+    Returns ``(N, 3)`` float64, Å.
 
     References
     ----------

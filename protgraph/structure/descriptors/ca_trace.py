@@ -22,11 +22,8 @@ _REACH = 15.0  # Å; larger than every distance in P-SEA (13.5 between residues 
 def trace_angles(residues: Residues) -> np.ndarray:
     """Return the angle κ_i of CA_i − CA_{i−2} and CA_{i+2} − CA_i, and the dihedral α_i of CA_{i−1}, …, CA_{i+2}.
 
-    Returns
-    -------
-    ndarray
-        ``(N, 2)`` float64, radians: κ in [0, π], 0 for a straight trace; α in (−π, π], about 0.87 in an α-helix. NaN
-        near chain ends and gaps, and for coincident atoms.
+    Returns ``(N, 2)`` float64, radians: κ in [0, π], 0 for a straight trace; α in (−π, π], about 0.87 in an α-helix.
+    NaN near chain ends and gaps, and for coincident atoms.
 
     References
     ----------
@@ -64,15 +61,10 @@ def sidechain_direction(residues: Residues) -> np.ndarray:
 def p_sea(residues: Residues) -> np.ndarray:
     """Return the secondary structure by distances, angles and dihedrals of the CA trace (P-SEA).
 
-    Returns
-    -------
-    ndarray
-        ``(N,)`` int64: 0 helix, 1 strand, 2 coil.
-
-    Notes
-    -----
     Computed by biotite's ``annotate_sse``, which deviates slightly from the original program. Chain breaks are
     passed to it as gaps of the numbering.
+
+    Returns ``(N,)`` int64: 0 helix, 1 strand, 2 coil.
 
     References
     ----------

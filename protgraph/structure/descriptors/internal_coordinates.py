@@ -57,16 +57,12 @@ for _letter, _k in (("D", 1), ("F", 1), ("Y", 1), ("E", 2)):
 def sidechain_dihedrals(residues: Residues) -> np.ndarray:
     """Return χ1 to χ4 of each residue, the dihedral angles of N, CA, CB, … along the side chain.
 
-    Returns
-    -------
-    ndarray
-        ``(N, 4)`` float64 in (−π, π], radians. NaN if the residue type has no such angle, an atom is missing, or three
-        consecutive atoms are on a line. Modified residues have the angles of their parent for atoms of the same names.
-
-    Notes
-    -----
     If the last atom is one of two equivalent ones (:data:`SYMMETRIC_CHI`), their names in the file are arbitrary: χ is
     defined up to π.
+
+    Returns ``(N, 4)`` float64 in (−π, π], radians. NaN if the residue type has no such angle, an atom is missing, or
+    three consecutive atoms are on a line. Modified residues have the angles of their parent for atoms of the same
+    names.
 
     References
     ----------
@@ -85,10 +81,7 @@ def sidechain_dihedrals(residues: Residues) -> np.ndarray:
 def bond_lengths(residues: Residues) -> np.ndarray:
     """Return the bond lengths N–CA, CA–C, C–O and C–N of the next residue.
 
-    Returns
-    -------
-    ndarray
-        ``(N, 4)`` float64, Å; NaN if an atom is missing, the last also before a chain end or gap.
+    Returns ``(N, 4)`` float64, Å; NaN if an atom is missing, the last also before a chain end or gap.
     """
     atoms = _peptide(residues)
     bonds = ((atoms.n, atoms.ca), (atoms.ca, atoms.c), (atoms.c, atoms.o), (atoms.c, atoms.next_n))
@@ -98,11 +91,8 @@ def bond_lengths(residues: Residues) -> np.ndarray:
 def bond_angles(residues: Residues) -> np.ndarray:
     """Return the bond angles N–CA–C, CA–C–O, CA–C–N′ and C–N′–CA′; primed atoms are of the next residue.
 
-    Returns
-    -------
-    ndarray
-        ``(N, 4)`` float64 in [0, π], radians; NaN if an atom is missing or two coincide, the last two also before a
-        chain end or gap.
+    Returns ``(N, 4)`` float64 in [0, π], radians; NaN if an atom is missing or two coincide, the last two also before a
+    chain end or gap.
     """
     n, ca, c, o, next_n, next_ca = _peptide(residues)
     corners = ((n, ca, c), (ca, c, o), (ca, c, next_n), (c, next_n, next_ca))

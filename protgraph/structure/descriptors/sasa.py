@@ -55,17 +55,8 @@ def residue_sasa(
 ) -> np.ndarray:
     """Return the solvent-accessible surface area of each residue, the sum over its heavy atoms.
 
-    Parameters
-    ----------
-    residues : Residues
-        All chains bury each other; ligands, waters and nucleic acids are ignored.
-    points, probe, rotate, only
-        As for :func:`atom_sasa`.
-
-    Returns
-    -------
-    ndarray
-        ``(N,)`` float64, Å²; NaN for residues left out by ``only``.
+    ``residues``: all chains bury each other; ligands, waters and nucleic acids are ignored. ``points``, ``probe``,
+    ``rotate``, ``only``: as for :func:`atom_sasa`. Returns ``(N,)`` float64, Å²; NaN for residues left out by ``only``.
     """
     area = atom_sasa(residues, points=points, probe=probe, rotate=rotate, only=only)
     return np.bincount(residues.atom_residue, area, minlength=len(residues))
@@ -81,29 +72,16 @@ def atom_sasa(
 ) -> np.ndarray:
     """Return ``4π (r_a + probe)²`` times the fraction of this sphere outside all other spheres.
 
-    Parameters
-    ----------
-    points : int
-        Test points per atom, on a Fibonacci spiral.
-    probe : float
-        Radius of the solvent molecule, Å.
-    rotate : bool
-        False: keep the orientation. Needed for the difference of two structures with common atoms: rotated, their test
-        points differ, and so do areas of atoms that nothing else buries, by up to some Å² per residue.
-    only : ndarray, optional
-        ``(N,)`` bool, residues whose areas are needed. The others bury them all the same.
-
-    Returns
-    -------
-    ndarray
-        ``(A,)`` float64, Å²; NaN for atoms of residues left out by ``only``.
-
-    Notes
-    -----
     Computed by biotite's ``sasa``. For rotation invariance the protein is first rotated to its principal axes, each
     with a positive third moment. Areas of a symmetric protein without unique axes have the same accuracy, but vary with
     its orientation within the resolution of the points. Areas of residues with read-only arrays
     (:meth:`Residues.read_only`, as featurizers get them) are computed once.
+
+    ``points``: test points per atom, on a Fibonacci spiral. ``probe``: radius of the solvent molecule, Å. ``rotate``:
+    False: keep the orientation. Needed for the difference of two structures with common atoms: rotated, their test
+    points differ, and so do areas of atoms that nothing else buries, by up to some Å² per residue. ``only``: ``(N,)``
+    bool, residues whose areas are needed. The others bury them all the same. Returns ``(A,)`` float64, Å²; NaN for
+    atoms of residues left out by ``only``.
 
     References
     ----------
@@ -138,11 +116,8 @@ def _compute_sasa(residues: Residues, points: int, probe: float, rotate: bool, o
 def protor_radii(residues: Residues) -> np.ndarray:
     """Return united-atom radii (with implicit hydrogens) by residue type and atom name: the ProtOr set.
 
-    Returns
-    -------
-    ndarray
-        ``(A,)`` float64, Å. Atoms that the (parent) residue type does not have use ``vdw_radii`` for C, N, O, S, P,
-        Se, F, Cl and Br, and 1.8 Å for other elements.
+    Returns ``(A,)`` float64, Å. Atoms that the (parent) residue type does not have use ``vdw_radii`` for C, N, O, S, P,
+    Se, F, Cl and Br, and 1.8 Å for other elements.
 
     References
     ----------

@@ -67,10 +67,7 @@ def half_sphere_exposure(residues: Residues, side: np.ndarray, *, radius: float 
 def cb_direction(residues: Residues) -> np.ndarray:
     """Return unit vectors from CA to CB of the file or, without one, to the virtual CB.
 
-    Returns
-    -------
-    ndarray
-        ``(N, 3)`` float64; 0 without CB and without N or C.
+    Returns ``(N, 3)`` float64; 0 without CB and without N or C.
     """
     return unit(beta_carbon(residues) - residues.pos)
 

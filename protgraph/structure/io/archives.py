@@ -50,16 +50,9 @@ _AF = re.compile(rf"(?:AF-)?({_UNIPROT})(?:-F([0-9]+))?(?:-model_v([0-9]+))?", r
 class Accession:
     """One entry of an archive.
 
-    Parameters
-    ----------
-    archive : {"pdb", "af"}
-        Protein Data Bank or AlphaFold DB.
-    id : str
-        PDB id in lower case, or UniProt accession in upper case.
-    fragment : int
-        Fragment number of a long protein in AlphaFold DB.
-    version : int, optional
-        Model version in AlphaFold DB. None: the newest available.
+    ``archive``: "pdb" or "af"; Protein Data Bank or AlphaFold DB. ``id``: PDB id in lower case, or UniProt accession in
+    upper case. ``fragment``: fragment number of a long protein in AlphaFold DB. ``version``: model version in AlphaFold
+    DB. None: the newest available.
     """
 
     archive: str
@@ -76,10 +69,7 @@ class Accession:
     def addresses(self, form: str) -> Iterator[str]:
         """Yield the addresses at which the file may be, in the order to try.
 
-        Raises
-        ------
-        OptionError
-            ``form`` is not one of :data:`FORMATS`.
+        Raises :class:`OptionError` if ``form`` is not one of :data:`FORMATS`.
         """
         if form not in FORMATS:
             raise OptionError(f"unknown format {form!r}.{suggest(form, FORMATS)} Choose from {', '.join(FORMATS)}.")
@@ -93,10 +83,7 @@ class Accession:
 def parse_accession(text: str) -> Accession:
     """Parse "1ubq", "pdb:1ubq", "P69905", "af:P69905" or "AF-P69905-F1".
 
-    Raises
-    ------
-    SelectionError
-        The text is not an accession of the archive.
+    Raises :class:`SelectionError` if the text is not an accession of the archive.
 
     Examples
     --------
@@ -121,10 +108,7 @@ def parse_accession(text: str) -> Accession:
 def as_accession(path: str | os.PathLike[str]) -> Accession | None:
     """Parse "pdb:…" or "af:…"; return None for everything else, which is a path.
 
-    Raises
-    ------
-    SelectionError
-        The text after the colon is not an accession.
+    Raises :class:`SelectionError` if the text after the colon is not an accession.
     """
     text = os.fspath(path)
     return parse_accession(text) if text.lower().startswith(("pdb:", "af:")) else None

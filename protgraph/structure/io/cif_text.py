@@ -123,12 +123,8 @@ def category_text(name: str, columns: Columns) -> bytes:
 def cif_category(name: str, columns: Mapping[str, np.ndarray]) -> str:
     """Return a category of mmCIF as text, with empty texts as "." and three decimals of numbers.
 
-    Parameters
-    ----------
-    name : str
-        Name of the category without underscore.
-    columns : mapping of str to ndarray
-        Item → ``(R,)`` texts, integers or numbers; at least one column with at least one row.
+    ``name``: name of the category without underscore. ``columns``: item → ``(R,)`` texts, integers or numbers; at least
+    one column with at least one row.
 
     Examples
     --------

@@ -48,16 +48,8 @@ _CHAINS = (
 class FastaRecord:
     """One record of a FASTA file, not validated.
 
-    Parameters
-    ----------
-    path : str
-        The file.
-    header : str
-        The line after ">".
-    number, line : int
-        Number of the record and line of its header, from 1.
-    lines : tuple of (int, str)
-        Line number and text of each sequence line.
+    ``path``: the file. ``header``: the line after ">". ``number``, ``line``: number of the record and line of its
+    header, from 1. ``lines``: line number and text of each sequence line.
     """
 
     path: str
@@ -85,12 +77,8 @@ class FastaRecord:
     def residues(self) -> Residues:
         """Return the residues, numbered from 1, without coordinates and atoms.
 
-        Raises
-        ------
-        EmptyStructureError
-            The record has no residue.
-        StructureFileError
-            A character is not a residue; the message has its line and column.
+        Raises :class:`EmptyStructureError` if the record has no residue. Raises :class:`StructureFileError` if a
+        character is not a residue; the message has its line and column.
         """
         raw = "".join(text for _, text in self.lines)
         upper_case = raw.upper()
@@ -143,15 +131,8 @@ class FastaRecord:
 def read_fasta(file: str | os.PathLike[str] | FileContent) -> list[FastaRecord]:
     """Read the records of a FASTA file without validating their sequences.
 
-    Parameters
-    ----------
-    file : str, PathLike or FileContent
-        The file or its content: UTF-8 text, gzipped or not, with any line ends. White space in sequences is ignored.
-
-    Raises
-    ------
-    StructureFileError
-        The file is missing, is not FASTA, or has two records of one name.
+    ``file``: the file or its content: UTF-8 text, gzipped or not, with any line ends. White space in sequences is
+    ignored. Raises :class:`StructureFileError` if the file is missing, is not FASTA, or has two records of one name.
     """
     path, text = _text(file)
     records: list[FastaRecord] = []

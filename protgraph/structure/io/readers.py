@@ -49,23 +49,10 @@ def read_atoms(
 ) -> ParsedFile:
     """Read one model of a PDB, mmCIF or BinaryCIF file, or of a registered format, gzipped or not.
 
-    Parameters
-    ----------
-    file : str, PathLike or FileContent
-        The file, or its content.
-    model : int
-        Position of the model in the file, from 1.
-    assembly : str, optional
-        Biological assembly to build; the copies of chain "A" are "A", "A-2", "A-3", ….
-
-    Raises
-    ------
-    StructureFileError
-        The file is missing or cannot be read.
-    SelectionError
-        The file does not have this model or assembly.
-    EmptyStructureError
-        The file has no atoms.
+    ``file``: the file, or its content. ``model``: position of the model in the file, from 1. ``assembly``: biological
+    assembly to build; the copies of chain "A" are "A", "A-2", "A-3", …. Raises :class:`StructureFileError` if the file
+    is missing or cannot be read. Raises :class:`SelectionError` if the file does not have this model or assembly.
+    Raises :class:`EmptyStructureError` if the file has no atoms.
     """
     file = read_file(file)
     path, content = file.path, file.data

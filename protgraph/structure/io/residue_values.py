@@ -36,20 +36,11 @@ PERCENT = 100.0
 class ResidueValues:
     """One value for each of N residues of a structure file.
 
-    Parameters
-    ----------
-    name : str
-        Name of the value, e.g. "p_site".
-    chain, res_id, ins_code, res_name : ndarray
-        ``(N,)`` identity of the residues, as in :class:`protgraph.Residues`.
-    values : ndarray
-        ``(N,)`` float64; NaN for a residue without a value.
-    is_probability : bool
-        True for values from 0 to 1. B factors are then 100 times the values, as pLDDT.
-    classes : tuple of str
-        Names of the classes whose index is the value; empty for numbers.
-    origin : tuple of str
-        Model, task and version, one text each, for the headers of written files.
+    ``name``: name of the value, e.g. "p_site". ``chain``, ``res_id``, ``ins_code``, ``res_name``: ``(N,)`` identity of
+    the residues, as in :class:`protgraph.Residues`. ``values``: ``(N,)`` float64; NaN for a residue without a value.
+    ``is_probability``: True for values from 0 to 1. B factors are then 100 times the values, as pLDDT. ``classes``:
+    names of the classes whose index is the value; empty for numbers. ``origin``: model, task and version, one text
+    each, for the headers of written files.
     """
 
     name: str

@@ -31,12 +31,8 @@ _HEAD = 4096  # bytes in which the first character of a file is looked for
 class FileContent:
     """One file after a single read.
 
-    Parameters
-    ----------
-    path : str
-        Path of the file, or "db:name" for an entry of a container.
-    stored : bytes
-        Its bytes as stored, maybe gzipped.
+    ``path``: path of the file, or "db:name" for an entry of a container. ``stored``: its bytes as stored, maybe
+    gzipped.
     """
 
     path: str
@@ -51,10 +47,7 @@ class FileContent:
     def data(self) -> bytes:
         """Decompressed bytes.
 
-        Raises
-        ------
-        StructureFileError
-            The gzip stream is damaged.
+        Raises :class:`StructureFileError` if the gzip stream is damaged.
         """
         if not self.stored.startswith(_GZIP):
             return self.stored
@@ -67,10 +60,7 @@ class FileContent:
     def format(self) -> str:
         """Format by content: "pdb", "mmcif", "bcif", "fasta", or the name of a registered reader.
 
-        Raises
-        ------
-        StructureFileError
-            The format is not one of these.
+        Raises :class:`StructureFileError` if the format is not one of these.
         """
         form = sequence_format(self.path)
         if form is not None:
@@ -81,12 +71,8 @@ class FileContent:
 def read_file(path: str | os.PathLike[str] | FileContent) -> FileContent:
     """Read a file, or the entry "db:name" of a container; return content that is already read as it is.
 
-    Raises
-    ------
-    StructureFileError
-        The file cannot be read.
-    SelectionError
-        The container has no such entry.
+    Raises :class:`StructureFileError` if the file cannot be read. Raises :class:`SelectionError` if the container has
+    no such entry.
     """
     if isinstance(path, FileContent):
         return path

@@ -191,12 +191,8 @@ def _matching(text: str) -> list[str]:
 def open_source(source: str | os.PathLike[str]) -> FileContent:
     """Read the bytes of a file or an archive entry.
 
-    Raises
-    ------
-    StructureFileError
-        The file cannot be read.
-    FetchError
-        The archive entry cannot be fetched.
+    Raises :class:`StructureFileError` if the file cannot be read. Raises :class:`FetchError` if the archive entry
+    cannot be fetched.
     """
     accession = as_accession(source)
     return read_file(source if accession is None else fetch(accession))
@@ -205,17 +201,9 @@ def open_source(source: str | os.PathLike[str]) -> FileContent:
 def proteins_of(file: FileContent, read: ReadOptions, *, label: str | None = None) -> list[ProteinSource]:
     """Return the proteins of a file: a structure is one protein, and so is each FASTA record.
 
-    Parameters
-    ----------
-    label : str, optional
-        Name of the file in labels; its path by default.
-
-    Raises
-    ------
-    StructureFileError
-        The format is not known, or a FASTA file cannot be parsed. Errors of a structure are raised when it is read.
-    SelectionError
-        No FASTA record is of the chains.
+    ``label``: name of the file in labels; its path by default. Raises :class:`StructureFileError` if the format is not
+    known, or a FASTA file cannot be parsed. Errors of a structure are raised when it is read. Raises
+    :class:`SelectionError` if no FASTA record is of the chains.
     """
     label = file.path if label is None else label
     if file.format != "fasta":

@@ -41,21 +41,11 @@ STRUCTURE_SUFFIXES = (".cif", ".pdb", ".cif.gz", ".pdb.gz")
 class WrittenStructure:
     """Counts of a written structure file.
 
-    Parameters
-    ----------
-    source : str
-        File that was read.
-    residues : int
-        Residues with a value, each counted once.
-    without_value : int
-        Amino-acid residues without a value, whose B factors are 0.
-    repeated : int
-        Further entries of these residues: alternate locations with another residue name, and atoms that the file has
-        at several places.
-    other : int
-        Other molecules (ligands, nucleotides, water), whose B factors are 0.
-    changes : tuple of str
-        What is written otherwise than in the source, so that the file is valid, one text each.
+    ``source``: file that was read. ``residues``: residues with a value, each counted once. ``without_value``:
+    amino-acid residues without a value, whose B factors are 0. ``repeated``: further entries of these residues:
+    alternate locations with another residue name, and atoms that the file has at several places. ``other``: other
+    molecules (ligands, nucleotides, water), whose B factors are 0. ``changes``: what is written otherwise than in the
+    source, so that the file is valid, one text each.
     """
 
     path: Path

@@ -19,18 +19,9 @@ _BLOCK = 2**21  # distances in memory at once
 def distant_knn(residues: Residues, k: int, separation: int) -> np.ndarray:
     """Return the k nearest CA of each residue in other chains or at least ``separation`` positions away.
 
-    Parameters
-    ----------
-    k : int
-        Neighbors per residue; fewer if fewer are allowed.
-    separation : int
-        Positions along the chain.
-
-    Returns
-    -------
-    ndarray
-        ``(2, E)`` int64, in the order of :mod:`protgraph.structure.neighbors.search`. Ties at the k-th distance go to
-        the lower indices.
+    ``k``: neighbors per residue; fewer if fewer are allowed. ``separation``: positions along the chain. Returns ``(2,
+    E)`` int64, in the order of :mod:`protgraph.structure.neighbors.search`. Ties at the k-th distance go to the lower
+    indices.
     """
     # Positions along a chain are unique: at most 2 (separation - 1) residues are excluded.
     most_excluded = 2 * max(separation - 1, 0)
@@ -48,21 +39,10 @@ def knn_by_atoms(
 ) -> np.ndarray:
     """Return the k nearest residues of each, by the distance of the closest two atoms.
 
-    Parameters
-    ----------
-    pos : ndarray
-        ``(N, 3)`` positions of the residues, Å, for the order of edges.
-    atom_pos, atom_residue : ndarray
-        Atoms: ``(A, 3)``, Å, and ``(A,)`` int64 ascending.
-    k : int
-        Neighbors per residue; all N − 1 others if N ≤ k.
-    reach : float
-        Initial radius of the search, Å; it does not change the edges.
-
-    Returns
-    -------
-    ndarray
-        ``(2, N·min(k, N − 1))`` int64. Ties at the k-th distance go to the lower indices.
+    ``pos``: ``(N, 3)`` positions of the residues, Å, for the order of edges. ``atom_pos``, ``atom_residue``: atoms:
+    ``(A, 3)``, Å, and ``(A,)`` int64 ascending. ``k``: neighbors per residue; all N − 1 others if N ≤ k. ``reach``:
+    initial radius of the search, Å; it does not change the edges. Returns ``(2, N·min(k, N − 1))`` int64. Ties at the
+    k-th distance go to the lower indices.
     """
     n = len(pos)
     k = min(k, n - 1)

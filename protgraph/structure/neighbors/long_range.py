@@ -20,21 +20,11 @@ _FLAT = 1e-6  # relative to the largest extent; smaller extents are rounding err
 def delaunay(pos: np.ndarray) -> np.ndarray:
     """Return pairs joined in the Delaunay triangulation: some empty sphere passes through both.
 
-    Parameters
-    ----------
-    pos : ndarray
-        ``(N, 3)`` positions, Å.
-
-    Returns
-    -------
-    ndarray
-        ``(2, P)`` int64 pairs i < j.
-
-    Notes
-    -----
     Coplanar points are triangulated in their plane, collinear points are joined in order. Of coincident points, the
     lowest index takes part, and the others are joined to it only. For more than four points on one empty sphere, the
     triangulation is not unique and follows Qhull.
+
+    ``pos``: ``(N, 3)`` positions, Å. Returns ``(2, P)`` int64 pairs i < j.
 
     Examples
     --------
@@ -77,27 +67,13 @@ _NEAREST = 1e-3  # Å, minimum distance in the probabilities
 def random_neighbors(residues: Residues, k: int, *, separation: int, exponent: float, seed: int) -> np.ndarray:
     """Sample k neighbors of each residue without replacement, with probabilities ∝ ``d^-exponent``.
 
-    Parameters
-    ----------
-    k : int
-        Neighbors per residue; fewer if fewer are allowed.
-    separation : int
-        Minimum difference of the positions of two residues of one chain.
-    exponent : float
-        Exponent of the CA distance d; 0 samples uniformly.
-    seed : int
-        Seed of the hash.
-
-    Returns
-    -------
-    ndarray
-        ``(2, E)`` int64, in the order of :mod:`protgraph.structure.neighbors.search`.
-
-    Notes
-    -----
     The neighbors of target i have the k largest ``−exponent·ln d_ij + g_ij`` (Gumbel top-k), with ``g = −ln(−ln u)``
     and u a 53-bit hash (SplitMix64) of the seed and of chain, number and insertion code of i and j. The result is the
     same on every machine, and independent of the order of chains and of other proteins in a batch.
+
+    ``k``: neighbors per residue; fewer if fewer are allowed. ``separation``: minimum difference of the positions of two
+    residues of one chain. ``exponent``: exponent of the CA distance d; 0 samples uniformly. ``seed``: seed of the hash.
+    Returns ``(2, E)`` int64, in the order of :mod:`protgraph.structure.neighbors.search`.
 
     References
     ----------

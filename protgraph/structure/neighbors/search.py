@@ -221,17 +221,8 @@ def to_undirected(pos: np.ndarray, pairs: np.ndarray) -> np.ndarray:
 def knn_between(sources: np.ndarray, targets: np.ndarray, k: int) -> np.ndarray:
     """Return edges from the k nearest sources to each target.
 
-    Parameters
-    ----------
-    sources, targets : ndarray
-        ``(M, 3)`` and ``(R, 3)`` positions, Å.
-    k : int
-        Sources per target; all M if M ≤ k.
-
-    Returns
-    -------
-    ndarray
-        ``(2, R·min(k, M))`` int64, in the order of this module. Ties at the k-th distance go to the lower indices.
+    ``sources``, ``targets``: ``(M, 3)`` and ``(R, 3)`` positions, Å. ``k``: sources per target; all M if M ≤ k. Returns
+    ``(2, R·min(k, M))`` int64, in the order of this module. Ties at the k-th distance go to the lower indices.
 
     Examples
     --------
@@ -280,17 +271,8 @@ def compact_fragments(pos: np.ndarray, gap: float) -> np.ndarray:
     With one atom at 10⁵ Å, a grid over the bounding box exceeds any memory. Here the box grows by the size of each
     fragment. Distances within fragments do not change; those between fragments stay at or above ``gap``.
 
-    Parameters
-    ----------
-    pos : ndarray
-        ``(A, 3)`` positions, Å.
-    gap : float
-        Å; at least the longest distance of interest.
-
-    Returns
-    -------
-    ndarray
-        ``(A, 3)`` float64, Å, not negative.
+    ``pos``: ``(A, 3)`` positions, Å. ``gap``: Å; at least the longest distance of interest. Returns ``(A, 3)`` float64,
+    Å, not negative.
 
     Examples
     --------

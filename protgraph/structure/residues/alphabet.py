@@ -75,15 +75,8 @@ KINDS: tuple[ResidueKind, ...] = get_args(ResidueKind)
 def residue_kind(res_name: str) -> ResidueKind:
     """Return the kind of molecule of a residue name, by the CCD.
 
-    Parameters
-    ----------
-    res_name : str
-        Component id, usually three letters (the CCD also has one, two and five).
-
-    Returns
-    -------
-    {"protein", "water", "nucleic", "saccharide", "other"}
-        "protein" for every peptide-linking type, also for a free amino acid.
+    ``res_name``: component id, usually three letters (the CCD also has one, two and five). Returns "protein" for every
+    peptide-linking type, also for a free amino acid.
 
     Examples
     --------

@@ -39,19 +39,10 @@ _PARTS = ("atom_pos", "atom_name", "atom_element")
 class NodeAtoms:
     """The nodes of a graph of one protein, in the order of its residues.
 
-    Parameters
-    ----------
-    node_type : str
-        One of :data:`NODE_TYPES`.
-    residue : ndarray
-        ``(M,)`` int64, residue of each node.
-    atom : ndarray
-        ``(M,)`` int64, index of each node among the atoms of the residues; −1 for residues and for atoms of ligands.
-        Ligand atoms come last; each ligand has a number in ``residue`` after the last residue.
-    pos : ndarray
-        ``(M, 3)``, Å.
-    name, element : ndarray
-        ``(M,)`` str, atom name and element; "CA" and "C" for residues.
+    ``node_type``: one of :data:`NODE_TYPES`. ``residue``: ``(M,)`` int64, residue of each node. ``atom``: ``(M,)``
+    int64, index of each node among the atoms of the residues; −1 for residues and for atoms of ligands. Ligand atoms
+    come last; each ligand has a number in ``residue`` after the last residue. ``pos``: ``(M, 3)``, Å. ``name``,
+    ``element``: ``(M,)`` str, atom name and element; "CA" and "C" for residues.
     """
 
     node_type: str
@@ -105,17 +96,9 @@ class NodeAtoms:
 def nodes_of(residues: Residues, node_type: str) -> NodeAtoms:
     """Return the nodes of a graph of residues.
 
-    Parameters
-    ----------
-    node_type : str
-        One of :data:`NODE_TYPES`. "atom" includes the atoms of ligands, if the residues have ligands.
-
-    Raises
-    ------
-    OptionError
-        Another node type.
-    MissingCoordinatesError
-        Atoms of a protein that is only a sequence.
+    ``node_type``: one of :data:`NODE_TYPES`. "atom" includes the atoms of ligands, if the residues have ligands. Raises
+    :class:`OptionError` for another node type. Raises :class:`MissingCoordinatesError` for atoms of a protein that is
+    only a sequence.
     """
     if node_type not in NODE_TYPES:
         raise OptionError(f"node_type is one of {', '.join(map(repr, NODE_TYPES))}, got {node_type!r}")

@@ -23,14 +23,9 @@ CA_BOND = 4.3
 def linked_to_next(residues: Residues) -> np.ndarray:
     """Return True for each residue i bonded to i + 1: same chain and ``|N_{i+1} - C_i| ≤ 2.5 Å``.
 
-    Returns
-    -------
-    ndarray
-        ``(N,)`` bool, False at chain ends and gaps.
-
-    Notes
-    -----
     If C or N is missing (CA traces), the criterion is ``|CA_{i+1} - CA_i| ≤ 4.3 Å``.
+
+    Returns ``(N,)`` bool, False at chain ends and gaps.
     """
     linked = np.zeros(len(residues), dtype=bool)
     linked[:-1] = bonded_to_next(residues.chain, residues.backbone, residues.pos)

@@ -31,19 +31,10 @@ _LISTED = 5
 class Deduplicated:
     """Atoms sorted into residues of unique identity.
 
-    Parameters
-    ----------
-    rows : ndarray
-        ``(A,)`` int64, atoms to keep, sorted by residue.
-    residue : ndarray
-        ``(A,)`` int64 from 0, ascending, residue of each atom.
-    chain, ins_code : ndarray
-        ``(N,)`` str, chain and insertion code of each residue; "A-2" for a second chain "A". The residues of a chain
-        are consecutive.
-    start : ndarray
-        ``(N,)`` int64, an atom with the number and name of each residue.
-    report : LossReport
-        Chains and residues renamed, and atoms left out.
+    ``rows``: ``(A,)`` int64, atoms to keep, sorted by residue. ``residue``: ``(A,)`` int64 from 0, ascending, residue
+    of each atom. ``chain``, ``ins_code``: ``(N,)`` str, chain and insertion code of each residue; "A-2" for a second
+    chain "A". The residues of a chain are consecutive. ``start``: ``(N,)`` int64, an atom with the number and name of
+    each residue. ``report``: chains and residues renamed, and atoms left out.
     """
 
     rows: np.ndarray
@@ -57,24 +48,6 @@ class Deduplicated:
 def resolve_duplicates(atoms: AtomArray, rows: np.ndarray, runs: Runs, where: str) -> Deduplicated:
     """Sort atoms into residues with unique chain, number and insertion code.
 
-    Parameters
-    ----------
-    atoms : AtomArray
-        All M atoms.
-    rows : ndarray
-        ``(A,)`` int64, the atoms to sort, in the order of the chains.
-    runs : Runs
-        Runs of all atoms.
-    where : str
-        Name of the file in errors.
-
-    Raises
-    ------
-    StructureFileError
-        More residues of one chain have the same number than there are insertion codes.
-
-    Notes
-    -----
     A file may use an identity twice. A residue directly after one of the same identity, with a CA less than 2.5 Å
     apart, is a second conformation without an altloc id: the first is kept. Atoms without a CA belong to the earlier
     residue of this identity.
@@ -85,6 +58,10 @@ def resolve_duplicates(atoms: AtomArray, rows: np.ndarray, runs: Runs, where: st
     ``label_asym_id``, if the chain id is blank, or the numbers do not ascend, or no chain of so many residues is long
     enough to reach it. Residues that share their number within one chain get insertion codes; the one whose number
     fits its neighbors best keeps it.
+
+    ``atoms``: all M atoms. ``rows``: ``(A,)`` int64, the atoms to sort, in the order of the chains. ``runs``: runs of
+    all atoms. ``where``: name of the file in errors. Raises :class:`StructureFileError` if more residues of one chain
+    have the same number than there are insertion codes.
     """
     run_of_atom = runs.run[rows]
     first_of_run = _run_starts(run_of_atom)

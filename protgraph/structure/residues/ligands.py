@@ -66,12 +66,8 @@ class Ligands:
 def gather_ligands(atoms: AtomArray, start: np.ndarray, run: np.ndarray, chosen: np.ndarray) -> Ligands:
     """Return the selected molecules of an atom array.
 
-    Parameters
-    ----------
-    start, run : ndarray
-        ``(R,)`` first atom of each run of atoms of one residue, and ``(A,)`` run of each atom.
-    chosen : ndarray
-        ``(R,)`` bool, runs to return; those without a heavy atom and dummy atoms are left out.
+    ``start``, ``run``: ``(R,)`` first atom of each run of atoms of one residue, and ``(A,)`` run of each atom.
+    ``chosen``: ``(R,)`` bool, runs to return; those without a heavy atom and dummy atoms are left out.
     """
     is_molecule = ~np.isin(atoms.element, ("H", "D", "T")) & (atoms.res_name != _DUMMY)
     rows = np.flatnonzero(chosen[run] & is_molecule)

@@ -63,10 +63,7 @@ class Structure:
 def select_chains(structure: Structure, chains: Sequence[str]) -> Structure:
     """Return the named chains with all their molecules; the report counts the residues of the others.
 
-    Raises
-    ------
-    SelectionError
-        The structure does not have a chain.
+    Raises :class:`SelectionError` if the structure does not have a chain.
     """
     names = [chains] if isinstance(chains, str) else list(chains)
     if not names:
