@@ -1,8 +1,6 @@
-"""Check the arguments of public functions against their annotations, without conversion.
+"""Check the arguments of public functions against their annotations, without conversion."""
 
-Not pydantic.validate_call: it copies sequences, checks the fields of dataclasses again, needs all of their annotations
-at run time, and takes 50 ms to import (pydantic 2.13, 2026-11-22).
-"""
+# Not pydantic.validate_call: copies sequences, checks dataclasses again, 50 ms of import (pydantic 2.13, 2026-11-22).
 
 from __future__ import annotations
 

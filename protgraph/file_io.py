@@ -47,8 +47,6 @@ def atomic_write(path: str | Path, *, folder: bool = False, overwrite: bool = Fa
     as it was. Missing parent folders are created, and removed if the block raises and nothing else is in them;
     permissions follow the umask. A link is followed: the file that it points to is replaced.
 
-    Not atomicwrites: archived since 2022, and it writes no folders (atomicwrites 1.4.1, 2026-11-22).
-
     ``path``: final place. An existing file is replaced. ``folder``: create a folder instead of an empty file.
     ``overwrite``: replace an existing folder that is not empty. It is renamed, and removed when the new one is in its
     place. Yields the temporary file or folder to write into.
@@ -171,9 +169,9 @@ def read_json_lines(path: str | Path) -> list[dict[str, Any]]:
 def unpack_tar(archive: str | Path, folder: str | Path) -> None:
     """Unpack the files and folders of a tar archive; nothing is written outside of ``folder``.
 
-    A link becomes a copy of the file of the archive that it points to. Not ``TarFile.extractall(filter="data")``: it
-    came with Python 3.11.4, and Debian 12 has Python 3.11.2.
+    A link becomes a copy of the file of the archive that it points to.
     """
+    # Not TarFile.extractall(filter="data"): it came with Python 3.11.4, and Debian 12 has Python 3.11.2.
     with tarfile.open(archive) as tar:
         for member in tar:
             target = _path_inside(Path(folder), member.name)

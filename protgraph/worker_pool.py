@@ -1,11 +1,10 @@
 """Pool of worker processes: a process that dies loses only the item it works on.
 
 Used by the pipeline from files to graphs and by benchmarks.
-
-Not concurrent.futures (Python 3.11.7, 2026-11-22) and not loky (3.7.0, 2026-11-22): all processes write to one pipe.
-After one of them is killed, every pending item fails (``BrokenProcessPool``), and if it was killed while it wrote a
-result, the caller waits forever (2 of 16 interrupted runs in a test).
 """
+
+# Not concurrent.futures (Python 3.11.7) or loky (3.7.0): all processes write to one pipe. After one of them is killed,
+# every pending item fails, or the caller waits forever (2 of 16 interrupted runs, 2026-11-22).
 
 from __future__ import annotations
 

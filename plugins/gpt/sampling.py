@@ -1,8 +1,6 @@
-"""Sampling of classes from logits: temperature, top-k and nucleus (top-p) sampling.
+"""Sampling of classes from logits: temperature, top-k and nucleus (top-p) sampling."""
 
-Not the logits processors of ``transformers``: that package is an optional dependency, and its top-p filter works in the
-dtype of the logits, here in float64 (transformers 4, 2026-11-22).
-"""
+# Not transformers: an optional dependency, and its top-p filter does not work in float64 (transformers 4, 2026-11-22).
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
-"""Summary of a model: its components with inputs, outputs, shapes and parameters, its parts by path, and its diagram.
+"""Summary of a model: its components with inputs, outputs, shapes and parameters, its parts by path, its diagram."""
 
-Not ``torch_geometric.nn.summary`` or torchinfo: they know modules and tensor shapes, not fields, irreps and featurizers
-(PyG 2.8.1, 2026-11-22).
-"""
+# Not torch_geometric.nn.summary or torchinfo: without fields, irreps and featurizers (PyG 2.8.1, 2026-11-22).
 
 from __future__ import annotations
 

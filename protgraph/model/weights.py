@@ -1,7 +1,6 @@
-"""Files of published weights: where they are, and loading them without running code.
+"""Files of published weights: where they are, and loading them without running code."""
 
-Not ``torch.hub``: it downloads and runs code, and its caches are not part of an installation (torch 2.13, 2026-11-22).
-"""
+# Not torch.hub: it downloads and runs code, and its caches are not part of an installation (torch 2.13, 2026-11-22).
 
 from __future__ import annotations
 

@@ -89,9 +89,6 @@ class AttentionMixin(nn.Module):
 class AttentionRecorder:
     """Collect the attention weights of a module's forward passes; a context manager.
 
-    Not forward hooks of torch: fused attention kernels return no weights, so a module must know before its forward
-    pass that they are needed (torch 2.x, 2026-11-22).
-
     ``module``: the module to record, with all its submodules. ``weights``: one :class:`PairWeights` or
     :class:`EdgeWeights` per forward pass, by the submodule's path as in ``named_modules``.
 

@@ -2,11 +2,9 @@
 
 Layers project, rotate and gate. The scalar products, the softmax and the weighted sum are computed here by torch's
 fused kernels and equal a softmax written out.
-
-Not one padded call of ``scaled_dot_product_attention``: padding 8 proteins of 90–300 residues to the longest took 1.4×
-the time. Not PyG's ``TransformerConv`` on the complete graph: 37× (forward and backward, one thread, torch 2.13, PyG
-2.8.1, 2026-11-22).
 """
+
+# Not padded scaled_dot_product_attention: 1.4 times as long. Not PyG's TransformerConv: 37 times (PyG 2.8, 2026-11-22).
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
-"""Multi-layer perceptron, activations by name, and linear maps of gates.
+"""Multi-layer perceptron, activations by name, and linear maps of gates."""
 
-Not ``torch_geometric.nn.MLP``: it adds batch normalization by default, which makes a protein's output depend on the
-other proteins of its batch, and has other parameter names (PyG 2.8.1, 2026-11-22).
-"""
+# Not torch_geometric.nn.MLP: its batch normalization mixes the proteins of a batch (PyG 2.8.1, 2026-11-22).
 
 from __future__ import annotations
 

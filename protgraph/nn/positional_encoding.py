@@ -1,8 +1,6 @@
-"""Positional encodings of residues along the sequence: sinusoidal, learned, rotary, and offset biases of logits.
+"""Positional encodings of residues along the sequence: sinusoidal, learned, rotary, and offset biases of logits."""
 
-Not PyG's ``PositionalEncoding``: it numbers the sequence from 0, while residues have gaps, chains and any order of
-nodes (PyG 2.8.1, 2026-11-22). torch 2.13 has no rotary encoding.
-"""
+# Not PyG's PositionalEncoding: it ignores gaps, chains and the order of nodes (PyG 2.8.1, 2026-11-22).
 
 from __future__ import annotations
 

@@ -15,10 +15,8 @@ def computed_once(function: Callable[[Any], Any]) -> property:
     """Make a method without arguments a property that is computed at most once for each object.
 
     Within a compiled function it is computed where it is read; the compiler joins equal expressions.
-
-    Not ``functools.cached_property``: it takes a lock in Python 3.11, and ``torch.compile`` cannot trace a lock (torch
-    2.13, 2026-11-22).
     """
+    # Not functools.cached_property: its lock in Python 3.11 cannot be traced by torch.compile (torch 2.13, 2026-11-22).
     name = function.__name__
 
     @wraps(function)

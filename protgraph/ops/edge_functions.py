@@ -1,8 +1,6 @@
-"""Lengths, directions, radial basis functions and a cutoff of edge vectors; coincident nodes have finite gradients.
+"""Lengths, directions, radial basis functions and a cutoff of edge vectors; coincident nodes have finite gradients."""
 
-Not PyG's ``BesselBasisLayer`` (PyG 2.8.1) nor e3nn's ``soft_one_hot_linspace(basis="bessel")`` (e3nn 0.6.0): both are
-NaN for coincident nodes (2026-11-22).
-"""
+# Not PyG's BesselBasisLayer, e3nn's soft_one_hot_linspace: NaN for coincident nodes (PyG 2.8.1, e3nn 0.6, 2026-11-22).
 
 from __future__ import annotations
 

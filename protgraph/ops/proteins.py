@@ -1,8 +1,6 @@
-"""Partition of a batch into proteins, with reductions over the nodes of each and indices of their pairs.
+"""Partition of a batch into proteins, with reductions over the nodes of each and indices of their pairs."""
 
-Not PyG's ``to_dense_batch``: equal values in 0.42 ms against 0.34 ms for 1,910 nodes of 128 channels, and it has no
-inverse (PyG 2.8.1, torch 2.13, 2026-11-22).
-"""
+# Not PyG's to_dense_batch: 1.2 times the time, and it has no inverse (PyG 2.8.1, torch 2.13, 2026-11-22).
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """Padded layout of a ragged batch: proteins of similar length in dense blocks, e.g. for attention within proteins.
 
 Layouts are computed on the host from the sizes, without synchronization with the device.
-
-Not torch.nested: its jagged layout has one ragged dimension, and pair tensors have two (torch 2.13, 2026-11-22).
 """
+
+# Not torch.nested: its jagged layout has one ragged dimension, and pair tensors have two (torch 2.13, 2026-11-22).
 
 from __future__ import annotations
 

@@ -5,11 +5,10 @@ exact method is chosen: a reshape to ``(S, K, …)`` for segments of equal lengt
 torch's ``embedding_bag`` on CPU, and a kernel of :mod:`protgraph.ops.kernels` on GPUs; ``index_add`` otherwise.
 Sum and expand are each other's derivatives, so backward is as fast as forward, and both can be differentiated to any
 order.
-
-Not ``torch_geometric.utils.scatter`` and ``softmax``: with 30 rows per segment, sum is 2.4 times as fast here with 16
-channels, equally fast with 64 and 0.8 times with 128 (60,000 rows, forward and backward, one thread, PyG 2.8.1, torch
-2.13, ``python -m benchmarks edges``, 2026-11-23); softmax is 2.5 times as fast (2026-11-22).
 """
+
+# Not PyG's scatter and softmax: softmax takes 2.5 times, sums 0.8–2.4 times the time (`python -m benchmarks edges`, PyG
+# 2.8.1, 2026-11-23).
 
 from __future__ import annotations
 

@@ -7,12 +7,10 @@ With :math:`y_i = \sum_j w_{ij} x_j`,
 
 so sums and dot products are each other's derivatives and can be differentiated to any order. There are no atomic
 additions: results are reproducible on every device.
-
-Not torch.sparse.mm: with a COO tensor, 11 ms here are 26 ms for one head of 64 channels, and 25 ms are 101 ms for four
-heads of 32; weights of a CSR tensor with repeated edges have no gradient. Not PyG's ``scatter(w * x[j], i)``: this is
-3–4 times as fast from 64 channels on (60,000 edges, forward and backward, one thread, PyG 2.8.1, torch 2.13,
-2026-11-22).
 """
+
+# Not torch.sparse.mm: 2–4 times the time, no gradient with repeated edges. Not PyG's scatter: 3–4 times (PyG 2.8.1,
+# torch 2.13, 2026-11-22).
 
 from __future__ import annotations
 

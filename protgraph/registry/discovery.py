@@ -1,8 +1,6 @@
-"""Entry points of installed distributions, read from their metadata without importing plugins, and their problems.
+"""Entry points of installed distributions, read from their metadata without importing plugins, and their problems."""
 
-Not importlib.metadata.entry_points(): one distribution with a malformed entry_points.txt makes the whole call fail
-(TypeError, Python 3.11, 2026-11-22).
-"""
+# Not importlib.metadata.entry_points(): one malformed entry_points.txt makes it fail (Python 3.11, 2026-11-22).
 
 from __future__ import annotations
 

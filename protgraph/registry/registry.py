@@ -1,8 +1,6 @@
-"""Registry of one kind of component.
+"""Registry of one kind of component."""
 
-Not catalogue: a name with two providers resolves silently to one of them, and options are not checked (2.0.10,
-2026-11-22).
-"""
+# Not catalogue: a name of two providers is resolved silently, options are not checked (2.0.10, 2026-11-22).
 
 from __future__ import annotations
 

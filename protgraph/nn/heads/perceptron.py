@@ -1,8 +1,6 @@
-"""Heads that are a perceptron: its rows are residues, pooled residues, or pooled residues of an interface.
+"""Heads that are a perceptron: its rows are residues, pooled residues, or pooled residues of an interface."""
 
-Not PyG's ``global_mean_pool`` or ``AttentionalAggregation``: they reduce by scatter, which is not deterministic on a
-GPU; ``Proteins`` reduces contiguous segments (PyG 2.8.1, 2026-11-22).
-"""
+# Not PyG's pooling: its scatter is not deterministic on a GPU; Proteins reduces segments (PyG 2.8.1, 2026-11-22).
 
 from __future__ import annotations
 

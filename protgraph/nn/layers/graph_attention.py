@@ -1,9 +1,6 @@
-"""Attention along edges: GAT (Veličković et al. 2018), GATv2 (Brody et al. 2022), graph transformer (Shi et al. 2021).
+"""Attention along edges: GAT (Veličković et al. 2018), GATv2 (Brody et al. 2022), transformer (Shi et al. 2021)."""
 
-Not PyG's ``GATv2Conv`` and ``TransformerConv``: 1.7–3.0× and 2.5–3.2× the time forward and backward (``python -m
-benchmarks layers``, PyG 2.8.1, torch 2.13, one thread, 2,048 nodes × 30 neighbors × 128 channels, 16 edge features for
-the latter, 2026-11-23).
-"""
+# Not PyG's GATv2Conv, TransformerConv: 1.7–3.2 times the time (`python -m benchmarks layers`, PyG 2.8.1, 2026-11-23).
 
 from __future__ import annotations
 

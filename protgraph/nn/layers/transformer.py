@@ -1,8 +1,6 @@
-"""Multi-head attention on the complete graph of each protein: the plain layer, and transformer blocks around it.
+"""Multi-head attention on the complete graph of each protein: the plain layer, and transformer blocks around it."""
 
-Not ``torch.nn.TransformerEncoderLayer``: it needs padded batches (see :mod:`protgraph.nn.multihead`) and has no rotary
-positions or pair biases (torch 2.13, 2026-11-22).
-"""
+# Not torch.nn.TransformerEncoderLayer: padded batches, no rotary positions, no pair biases (torch 2.13, 2026-11-22).
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
-"""Covalent bonds: within residues by the Chemical Component Dictionary (CCD), between them by distance.
+"""Covalent bonds: within residues by the Chemical Component Dictionary (CCD), between them by distance."""
 
-Not biotite: ``connect_via_residue_names`` builds a ``BondList`` in 84 ms for 1,294 residues, this an array in 7 ms
-(biotite 1.6.0, 2026-11-22); peptide bonds here break at gaps, and ligands are linked by distance.
-"""
+# Not biotite's connect_via_residue_names: 12 times the time, bonds across gaps, no links of ligands (1.6, 2026-11-22).
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
-"""Backbone hydrogen bonds by the electrostatic energy of DSSP (Kabsch & Sander 1983), with inferred amide hydrogens.
+"""Backbone hydrogen bonds by the electrostatic energy of DSSP (Kabsch & Sander 1983), with inferred amide hydrogens."""
 
-Not pydssp: it places the hydrogen on the bisector of N–C and N–CA, not antiparallel to C=O, ignores chain breaks and
-requires torch (pydssp 0.9.1, 2026-11-22). Not mkdssp: an external program that reads files.
-"""
+# Not pydssp: other hydrogens (on the bisector), ignores chain breaks (0.9.1, 2026-11-22). Not mkdssp: reads files.
 
 from __future__ import annotations
 

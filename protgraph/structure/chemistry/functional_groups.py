@@ -1,8 +1,6 @@
-"""Charged, aromatic and hydrophobic groups of amino acids, by residue type and atom name.
+"""Charged, aromatic and hydrophobic groups of amino acids, by residue type and atom name."""
 
-Not biotite: ``find_aromatic_rings`` takes 2 ms for 1,294 residues, this 3 ms, but it requires bonds, which
-``connect_via_residue_names`` finds in 92 ms (biotite 1.6.0, 2026-11-22).
-"""
+# Not biotite's find_aromatic_rings: it requires bonds, which take 30 times as long to find (1.6.0, 2026-11-22).
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""Van der Waals radii, and contacts and clashes of atoms more than three bonds apart.
+"""Van der Waals radii, and contacts and clashes of atoms more than three bonds apart."""
 
-Not biotite: ``info.vdw_radius_single`` has Br at 1.83 Å, Bondi at 1.85 Å (biotite 1.6.0, 2026-11-22).
-"""
+# Not biotite's info.vdw_radius_single: it has Br at 1.83 Å, Bondi at 1.85 Å (biotite 1.6.0, 2026-11-22).
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
-"""Backbone dihedral angles, the virtual CB, and one point per residue, in float64. Missing atoms are NaN and give NaN.
+"""Backbone dihedral angles, the virtual CB, and one point per residue, in float64; NaN for missing atoms."""
 
-Not biotite: ``dihedral_backbone`` also returns angles across chain breaks and chain ends; others are equal (biotite
-1.6.0, 2026-11-22).
-"""
+# Not biotite's dihedral_backbone: it returns angles across chain breaks and ends (biotite 1.6.0, 2026-11-22).
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
-"""Internal coordinates: bond lengths and angles of the backbone, dihedral angles of the side chain.
+"""Internal coordinates: bond lengths and angles of the backbone, dihedral angles of the side chain."""
 
-Not biotite: ``dihedral_side_chain`` takes 6 ms for 1,294 residues, this 2 ms with equal values (biotite 1.6.0,
-2026-11-22).
-"""
+# Not biotite's dihedral_side_chain: equal values in 3 times the time (biotite 1.6.0, 2026-11-22).
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
-"""Solvent exposure by neighbor counts: contact number, half-sphere exposure, protrusion index.
+"""Solvent exposure by neighbor counts: contact number, half-sphere exposure, protrusion index."""
 
-Not Biopython: ``HSExposureCA`` takes 13 s and ``ExposureCN`` 7 s for 1,294 residues, these functions 5 and 2 ms
-(Biopython 1.88, 2026-11-22).
-"""
+# Not Biopython's HSExposureCA, ExposureCN: more than 1,000 times the time (Biopython 1.88, 2026-11-22).
 
 from __future__ import annotations
 

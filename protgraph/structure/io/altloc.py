@@ -1,7 +1,6 @@
-"""Select one conformation per residue from alternate locations.
+"""Select one conformation per residue from alternate locations."""
 
-Not biotite: its choice drops every residue whose altloc ids are digits, e.g. in 1k6p (biotite 1.6.0, 2026-11-22).
-"""
+# Not biotite: it drops every residue whose altloc ids are digits, e.g. in 1k6p (biotite 1.6.0, 2026-11-22).
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
-"""Build a biological assembly from the atoms of a model and the operations of an mmCIF or PDB file.
+"""Build a biological assembly from the atoms of a model and the operations of an mmCIF or PDB file."""
 
-Not biotite: for REMARK 350 it needs an empty line before the first record, and finds no assembly of "BIOMOLECULE: 1,
-2"; for mmCIF it parses the atoms again (biotite 1.6.0, 2026-11-26).
-"""
+# Not biotite: no "BIOMOLECULE: 1, 2", REMARK 350 only after an empty line, atoms parsed again (1.6.0, 2026-11-26).
 
 from __future__ import annotations
 

@@ -3,13 +3,12 @@
 A BinaryCIF file is one MessagePack map of blocks, categories and columns. Of about sixty categories of a PDB entry a
 structure needs four; unpacking all of them takes ten times as long. A column is decoded when it is read.
 
-Not biotite: decodes, filters and copies ``atom_site`` column by column in 1.06 ms for 230 residues, this in 0.34 ms
-(biotite 1.6.0, 2026-11-22).
-
 References
 ----------
 Sehnal et al. 2020, doi:10.1371/journal.pcbi.1008247, and the BinaryCIF specification 0.3.
 """
+
+# Not biotite: it decodes, filters and copies column by column, 3 times the time (biotite 1.6.0, 2026-11-22).
 
 from __future__ import annotations
 

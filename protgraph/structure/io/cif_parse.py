@@ -4,14 +4,13 @@ Tags, reserved words, quotes and comments are found first; values are split at w
 read. If every row of the loop of ``atom_site`` has its values in the same columns of characters, as in the files of the
 Protein Data Bank and AlphaFold DB, the rows are a table of characters, and its columns are slices.
 
-Not gemmi: it rejects characters beyond ASCII outside quotes, and takes 46 ms to parse 1igy and to convert the columns
-of ``atom_site`` to lists of str (gemmi 0.7.5, 2026-11-22). Not biotite: it rejects nameless blocks, ``LOOP_``, comments
-after values and tags beside text fields (biotite 1.6.0, 2026-11-22).
-
 References
 ----------
 CIF 1.1 syntax, Hall & McMahon (eds.) 2005, International Tables for Crystallography G, chapter 2.2.
 """
+
+# Not gemmi 0.7.5: rejects characters beyond ASCII. Not biotite 1.6.0: rejects nameless blocks, LOOP_, comments after
+# values and tags beside text fields (2026-11-22).
 
 from __future__ import annotations
 

@@ -1,12 +1,11 @@
 """Write mmCIF text: quoted values, and categories as pairs of tag and value or as loops.
 
-Not biotite: it writes the values ``#``, ``$a``, ``?`` and ``.`` without quotes, and pads each value in Python: 180 ms
-for the 4,531 atoms of 1f2n, this 15 ms with the time of reading (biotite 1.6.0, 2026-11-26).
-
 References
 ----------
 CIF 1.1 syntax, Hall & McMahon (eds.) 2005, International Tables for Crystallography G, chapter 2.2.
 """
+
+# Not biotite: `#`, `$a`, `?` and `.` are written without quotes, in 12 times the time (biotite 1.6.0, 2026-11-26).
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """Convert decimal numbers in columns of characters to float64 with NumPy, with the result of ``float`` bit for bit.
 
 An integer below 2⁵³ divided by a power of ten up to 10²² is rounded correctly (IEEE 754).
-
-Not ``ndarray.astype(float)``: it converts text by text, at 0.1 µs each; this at 0.01 µs (numpy 2.4.6, 2026-11-23).
 """
+
+# Not ndarray.astype(float): text by text, 10 times the time (numpy 2.4.6, 2026-11-23).
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
-"""Element symbols of atoms, and inference from atom names where a file has none.
+"""Element symbols of atoms, and inference from atom names where a file has none."""
 
-Not biotite: its ``infer_elements`` ignores the columns of a name and the residue, so calcium, "CA  ", becomes carbon
-(biotite 1.6.0, 2026-11-22). Not gemmi: it reads "CA  " of a glycine as calcium (gemmi 0.7.5, 2026-11-22).
-"""
+# Not biotite's infer_elements: "CA  " of calcium is carbon (1.6.0). Not gemmi: "CA  " of a glycine is calcium (0.7.5).
 
 from __future__ import annotations
 

@@ -1,10 +1,7 @@
-"""Lines of a PDB file: atom records as a table of columns, the models that they belong to, and values of columns.
+"""Lines of a PDB file: atom records as a table of columns, the models that they belong to, and values of columns."""
 
-Not biotite 1.6: it parses each record in Python; this is 7 times as fast on files of 230 residues and 10 times on the
-larger ones of full entries (biotite 1.6.0, 2026-11-22). Not biotite ≥ 1.7, whose reader is that of fastpdb: it requires
-Python 3.12, and protgraph supports 3.11. Not gemmi: the conversion of its atoms to arrays in Python takes longer (gemmi
-0.7.5).
-"""
+# Not biotite 1.6: 7–10 times the time (2026-11-22). Not biotite ≥ 1.7: requires Python 3.12. Not gemmi 0.7.5: arrays of
+# its atoms take longer.
 
 from __future__ import annotations
 

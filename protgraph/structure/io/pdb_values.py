@@ -1,12 +1,11 @@
 """Write PDB files with values in the B factors: records of a PDB file as they are, or new records of atoms.
 
-Not biotite: it refuses atoms without B factors, which are replaced here, and writes no TER records (biotite 1.6.0,
-2026-11-26).
-
 References
 ----------
 wwPDB file format 3.3, and hybrid-36, cci.lbl.gov/hybrid_36.
 """
+
+# Not biotite: it refuses atoms without B factors and writes no TER records (biotite 1.6.0, 2026-11-26).
 
 from __future__ import annotations
 

@@ -1,10 +1,7 @@
-"""Repair and interpret atom records that programs write beyond the columns of the PDB format; each reading is noted.
+"""Repair and interpret atom records that programs write beyond the columns of the PDB format; each reading is noted."""
 
-Not biotite: it raises for blank occupancies and for hexadecimal residue numbers of CHARMM, ignores column 21 and takes
-the fifth digit of a residue number for an insertion code (biotite 1.6.0, 2026-11-22). Not gemmi: it reads a blank B
-factor as 20 without a note, and every column 21 as part of the chain id, also in LYSH and NALA (gemmi 0.7.5,
-2026-11-22).
-"""
+# Not biotite 1.6.0: raises for blank occupancies and hexadecimal numbers, ignores column 21. Not gemmi 0.7.5: reads a
+# blank B factor as 20, and every column 21 as part of the chain id (2026-11-22).
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
-"""Download of one file over HTTP to a path: verified, resumed, and repeated where that may succeed later.
+"""Download of one file over HTTP to a path: verified, resumed, and repeated where that may succeed later."""
 
-Not pooch: ``pooch.HTTPDownloader`` restarts a cut download from the first byte and repeats every failed request, also
-one refused for good (pooch 1.9.0, 2026-11-22).
-"""
+# Not pooch: restarts a cut download from the first byte, repeats refused requests (pooch 1.9.0, 2026-11-22).
 
 from __future__ import annotations
 

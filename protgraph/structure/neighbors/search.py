@@ -4,19 +4,14 @@ Every function returns edges ``(2, E)`` int64 from source j (row 0) to target i 
 distance of the positions, then by source. There are no self loops, no duplicates and no limit on the number of
 neighbors, and the edges do not depend on the origin.
 
-Notes
------
-Pairs within a distance come from a k-d tree (scipy). The k nearest neighbors of up to 1000 positions come from
-all pairs, of more from the tree, with more candidates where the last one may be as near as the k-th. Close calls are
-decided by the squared distance
-``dx² + dy² + dz²`` of float64 differences, so that the result equals a brute-force search bit for bit, ties included.
-NumPy partitions and sorts distances as integers that include the index
-(:mod:`~protgraph.structure.neighbors.all_pairs`), which takes a sixth of the time of a query of the tree for 200
-positions and 30 neighbors (``python -m benchmarks neighbors``).
-
-Not scipy alone: ``cKDTree.query`` breaks ties in no defined order (scipy 1.17.1, 2026-11-22). Not biotite: ``CellList``
-has no k-nearest search (biotite 1.6.0, 2026-11-22).
+Pairs within a distance come from a k-d tree (scipy). The k nearest neighbors of up to 1000 positions come from all
+pairs (:mod:`~protgraph.structure.neighbors.all_pairs`), a sixth of the time of the tree for 200 positions (``python -m
+benchmarks neighbors``); those of more positions from the tree, with more candidates where the last one may be as near
+as the k-th. Close calls are decided by the squared distance ``dx² + dy² + dz²`` of float64 differences, so that the
+result equals a brute-force search bit for bit, ties included.
 """
+
+# Not scipy alone: cKDTree.query breaks ties in no defined order (1.17.1). Not biotite's CellList: no k-nearest search.
 
 from __future__ import annotations
 

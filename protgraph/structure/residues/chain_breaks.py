@@ -1,8 +1,6 @@
-"""Chain breaks: residues that are not bonded to the next one.
+"""Chain breaks: residues that are not bonded to the next one."""
 
-Not biotite: ``check_backbone_continuity`` takes 3 ms for 1,294 residues, this 0.05 ms, and it has no criterion for CA
-traces (biotite 1.6.0, 2026-11-22).
-"""
+# Not biotite's check_backbone_continuity: 60 times the time, no criterion for CA traces (1.6.0, 2026-11-22).
 
 from __future__ import annotations
 

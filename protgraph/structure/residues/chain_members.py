@@ -1,8 +1,6 @@
-"""Residues of protein chains among the molecules of a file, in the order of the chain.
+"""Residues of protein chains among the molecules of a file, in the order of the chain."""
 
-Not gemmi: it keeps residues in the order of the file, so modified residues that follow the chain are at its end (gemmi
-0.7.5, 2026-11-22).
-"""
+# Not gemmi: modified residues that follow the chain in the file stay at its end (gemmi 0.7.5, 2026-11-22).
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""Resolve residues that occur twice or in fragments in a file; every change is reported.
+"""Resolve residues that occur twice or in fragments in a file; every change is reported."""
 
-Not gemmi: it joins chains of one id, and neighbors of one number and name (gemmi 0.7.5, 2026-11-26).
-"""
+# Not gemmi: it joins chains of one id, and neighbors of one number and name (gemmi 0.7.5, 2026-11-26).
 
 from __future__ import annotations
 

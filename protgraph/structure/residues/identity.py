@@ -49,8 +49,6 @@ def by_appearance(values: np.ndarray) -> np.ndarray:
 def run_lengths(starts: np.ndarray, total: int) -> np.ndarray:
     """Return the lengths ``(R,)`` of runs from their first rows ``(R,)`` and the number of rows.
 
-    Not ``np.diff(starts, append=total)``: equal, in five times the time for 200 runs (numpy 2.4.6, 2026-11-23).
-
     Examples
     --------
     >>> run_lengths(np.array([0, 2, 3]), 7).tolist()
