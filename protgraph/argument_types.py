@@ -42,8 +42,6 @@ _SHOWN = 60  # characters of a value in a message
 def check_arguments(*names: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Check arguments of a function against their annotations on each call.
 
-    Notes
-    -----
     Integers and floats of NumPy are numbers. The elements of lists and tuples are checked, those of other iterables
     are not. A string is not a sequence of strings.
 

@@ -37,8 +37,6 @@ def plan_jobs(spec: BenchSpec) -> tuple[list[BenchJob], dict[str, BenchRow]]:
     The first seed of every model and task comes first, models in the order of the spec, so that the first rows make a
     complete table. Models are trained on tasks whose dataset has a training split; trained models come last.
 
-    Notes
-    -----
     ``sources`` of a job have an entry for protgraph, and one for each component of another distribution: the
     distribution's name and version, and a digest of the code (:mod:`protgraph.data.cache_key`). An edit of a layer's
     code makes its rows stale even if the version is unchanged. Rows of a

@@ -19,8 +19,6 @@ __all__ = ["ProgressBar", "time_left"]
 def time_left(jobs: Sequence[BenchJob], rows: Sequence[BenchRow], workers: int) -> float:
     """Estimate the seconds until all jobs are finished; NaN before the first row.
 
-    Notes
-    -----
     The expected time of a job is the mean of the rows with the same model and task; without any, of the same model;
     otherwise of all rows. The sum is divided by the number of workers.
     """

@@ -365,12 +365,9 @@ class BenchSpec(BaseModel):
     def from_toml(cls, path: str | Path) -> BenchSpec:
         """Read a spec from a TOML file.
 
-        Raises
-        ------
-        OptionError
-            The file is missing or not TOML, or a key is unknown, missing or of the wrong type.
-        UnknownNameError
-            A baseline, or a table of options, for a model or task that the spec does not run.
+        Raises :class:`OptionError` if the file is missing or not TOML, or a key is unknown, missing or of the wrong
+        type. Raises :class:`UnknownNameError` for a baseline, or a table of options, for a model or task that the spec
+        does not run.
         """
         if not isinstance(path, str | Path):
             raise OptionError(f"BenchSpec.from_toml: path = {path!r}. Allowed: a path.")
@@ -412,10 +409,7 @@ class BenchSpec(BaseModel):
 
         ``path`` and ``value`` are those of ``--set``; see :func:`protgraph.model.change_model`.
 
-        Raises
-        ------
-        OptionError
-            No model has the path, or it is ``name``, since names must differ.
+        Raises :class:`OptionError` if no model has the path, or it is ``name``, since names must differ.
         """
         if path == "name":
             raise OptionError("--set name: models keep their names in a benchmark. Change another path.")
@@ -433,15 +427,8 @@ class BenchSpec(BaseModel):
     def check(self, config: type) -> None:
         """Check the dataset's and the models' names, and every training option; loads no component.
 
-        Parameters
-        ----------
-        config : type
-            Class of the training options, :class:`protgraph.train.FitConfig`.
-
-        Raises
-        ------
-        UnknownNameError, OptionError
-            The message has the file and the key.
+        ``config``: class of the training options, :class:`protgraph.train.FitConfig`. Raises :class:`UnknownNameError`
+        or :class:`OptionError` with the file and the key.
         """
         from protgraph.data.datasets.protein_files import find_proteins
 

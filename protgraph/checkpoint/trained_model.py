@@ -222,20 +222,14 @@ class TrainedModel:
     def checkpoint(self) -> Checkpoint:
         """Load the weights.
 
-        Raises
-        ------
-        CheckpointError
-            The file is missing or damaged, or a component is not installed.
+        Raises :class:`CheckpointError` if the file is missing or damaged, or a component is not installed.
         """
         return load_checkpoint(self.folder / WEIGHTS, check_code=self.check_code)
 
     def card(self) -> ModelCard:
         """Read the card.
 
-        Raises
-        ------
-        CheckpointError
-            The file is missing or not a card.
+        Raises :class:`CheckpointError` if the file is missing or not a card.
         """
         path = self.folder / CARD
         try:

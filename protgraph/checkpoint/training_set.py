@@ -30,8 +30,6 @@ _FLOOR = 0.05  # least scale of a column, relative to the largest
 class TrainingSetSummary:
     """Descriptors of training proteins, and the largest usual distance from them.
 
-    Notes
-    -----
     The descriptor of a protein is the mean and the standard deviation over its residues of each scalar column of the
     field that the head reads. The distance is the mean over the five nearest training proteins of the root mean square
     difference of standardized descriptors. The threshold is the larger of the 99 % quantiles of validation proteins and

@@ -44,12 +44,8 @@ def report_failures(failures: Sequence[Failure], out: Path | None, *, any_succee
 
     If there is nothing but one failure, its message is printed and no table is written.
 
-    Parameters
-    ----------
-    out : Path, optional
-        Output of the command. Without a file, all failures are printed.
-    any_succeeded : bool
-        The exit code is 1 if other files succeeded, 2 if all failed.
+    ``out``: output of the command. Without a file, all failures are printed. ``any_succeeded``: the exit code is 1 if
+    other files succeeded, 2 if all failed.
     """
     from protgraph.featurize import write_failures
 
@@ -92,12 +88,8 @@ def end_with_files_left(
 ) -> NoReturn:
     """Write the sources that are not done to ``OUT.left.txt``, print how to continue with them, and exit.
 
-    Parameters
-    ----------
-    out : Path, optional
-        Output, which has the results of the sources that are done. Without a file, only their numbers are printed.
-    sources, done : collection of str
-        All sources of the command, and those that are finished or failed.
+    ``out``: output, which has the results of the sources that are done. Without a file, only their numbers are printed.
+    ``sources``, ``done``: all sources of the command, and those that are finished or failed.
     """
     from protgraph.file_io import write_text_file
 

@@ -267,10 +267,7 @@ def _features(
 def parse_feature(text: str) -> ComponentSpec:
     """Parse ``name`` or ``name:option=value,option=value``; values are numbers, true, false or words.
 
-    Raises
-    ------
-    OptionError
-        An option is not written ``name=value``.
+    Raises :class:`OptionError` if an option is not written ``name=value``.
 
     Examples
     --------

@@ -42,12 +42,8 @@ def find_model(argument: str, settings: list[str] | None, *, ligands: bool = Fal
 def find_checkpoint(argument: str, settings: list[str] | None = None) -> Checkpoint | None:
     """Load the checkpoint of a file or a trained model's name; return None for a model without weights.
 
-    Raises
-    ------
-    CheckpointError
-        The argument looks like a path ("x.safetensors", "runs/x") without a file, or the file is not a checkpoint.
-    OptionError
-        There are settings (``--set``) for a trained model.
+    Raises :class:`CheckpointError` if the argument looks like a path ("x.safetensors", "runs/x") without a file, or the
+    file is not a checkpoint. Raises :class:`OptionError` if there are settings (``--set``) for a trained model.
     """
     path = Path(argument)
     if path.suffix == ".toml":

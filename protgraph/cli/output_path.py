@@ -122,19 +122,9 @@ def check_output_folder(
 ) -> Path:
     """Return the path of a folder for output files. Nothing is created.
 
-    Parameters
-    ----------
-    path, option, inputs
-        See :func:`check_output`.
-    overwrite : bool
-        Allow a folder with files; those with the names of the new files are replaced.
-    apart : bool
-        Refuse inputs in the folder.
-
-    Raises
-    ------
-    OptionError
-        The path is ``-``, a file, an input or in a graph store, has files without ``overwrite``, or is not writable.
+    ``path``, ``option``, ``inputs``: see :func:`check_output`. ``overwrite``: allow a folder with files; those with the
+    names of the new files are replaced. ``apart``: refuse inputs in the folder. Raises :class:`OptionError` if the path
+    is ``-``, a file, an input or in a graph store, has files without ``overwrite``, or is not writable.
     """
     label = f"{option} {str(path)!r}"
     check_no_standard_output(path, label)

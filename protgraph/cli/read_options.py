@@ -41,15 +41,12 @@ def chains_option(text: str) -> Any:
 def chain_names(values: Sequence[str] | None) -> tuple[str, ...]:
     """Return the names of ``--chain A --chain B`` or ``--chains A,B``; none if the option is not used.
 
+    Raises :class:`OptionError` if a value has commas and no name.
+
     Examples
     --------
     >>> chain_names(["A,B", "A-2"]), chain_names([""]), chain_names(None)
     (('A', 'B', 'A-2'), ('',), ())
-
-    Raises
-    ------
-    OptionError
-        A value has commas and no name.
     """
     names: list[str] = []
     for value in values or ():
@@ -94,24 +91,11 @@ def reads_structures(
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Add the options ``--chain`` (or ``--chains``), ``--altloc``, ``--assembly`` and ``--model-number`` to a command.
 
-    Parameters
-    ----------
-    chains : bool
-        Add ``--chain``; False for commands that read all chains and use some of them (:func:`chains_option`).
-    alignment : bool
-        Add ``--alignment`` and ``--search``, for commands that run featurizers of alignments.
-    deferred : bool
-        Defer imports (:mod:`protgraph.deferred_imports`), for commands that only apply featurizers and models.
-
-    Returns
-    -------
-    callable
-        A decorator. The command gets :class:`protgraph.structure.ReadOptions` as its argument ``read``.
-
-    Raises
-    ------
-    OptionError
-        When the command is called: the alternate location or the model number is not valid.
+    ``chains``: add ``--chain``; False for commands that read all chains and use some of them (:func:`chains_option`).
+    ``alignment``: add ``--alignment`` and ``--search``, for commands that run featurizers of alignments. ``deferred``:
+    defer imports (:mod:`protgraph.deferred_imports`), for commands that only apply featurizers and models. Returns a
+    decorator. The command gets :class:`protgraph.structure.ReadOptions` as its argument ``read``. Raises
+    :class:`OptionError` when the command is called: the alternate location or the model number is not valid.
     """
     options = {name: option for name, option in _OPTIONS.items() if chains or name != "chains"}
     if alignment:

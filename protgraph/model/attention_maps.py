@@ -20,13 +20,9 @@ __all__ = ["AttentionMap", "attention_maps"]
 class AttentionMap:
     """Attention of the residues of one protein to each other.
 
-    Parameters
-    ----------
-    weights : Tensor
-        ``(heads, L, L)``: weight of residue j (column) in the sum of residue i (row). Rows sum to 1, unless the layer
-        has special tokens or a residue attends to nothing.
-    visible : Tensor, optional
-        ``(L, L)`` bool, whether i may attend to j (e.g. along edges or within chains); None: all pairs.
+    ``weights``: ``(heads, L, L)``: weight of residue j (column) in the sum of residue i (row). Rows sum to 1, unless
+    the layer has special tokens or a residue attends to nothing. ``visible``: ``(L, L)`` bool, whether i may attend to
+    j (e.g. along edges or within chains); None: all pairs.
     """
 
     weights: Tensor

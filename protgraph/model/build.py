@@ -250,12 +250,8 @@ class ProteinModel(nn.Module):
     def fields_of(self, batch: Data) -> dict[str, Any]:
         """Return all fields before the first layer, by name, of a graph or batch of precomputed fields.
 
-        Raises
-        ------
-        FieldError
-            If it is not a graph, or lacks features of the model.
-        GradientError
-            If ``pos`` or ``backbone`` requires gradients, which would be incomplete; see ``partial_gradients``.
+        Raises :class:`FieldError` if it is not a graph, or lacks features of the model. Raises :class:`GradientError`
+        if ``pos`` or ``backbone`` requires gradients, which would be incomplete; see ``partial_gradients``.
         """
         expected = f"model {self.spec.name!r} takes a graph of model.plan.precompute(residues) or a batch of them"
         if not isinstance(batch, Data):
@@ -301,16 +297,8 @@ class ProteinModel(nn.Module):
     def attention(self, batch: Data) -> dict[str, list[AttentionMap]]:
         """Compute the attention weights of all layers between nodes of the graph, for a graph or batch.
 
-        Returns
-        -------
-        dict of str to list of AttentionMap
-            One map per protein by layer path, e.g. ``"layers[2] (transformer)"`` or, inside a layer,
-            ``"layers[0].blocks.1 (encoder)"``.
-
-        Raises
-        ------
-        WiringError
-            If no layer attends from residues to residues.
+        Returns one map per protein by layer path, e.g. ``"layers[2] (transformer)"`` or, inside a layer,
+        ``"layers[0].blocks.1 (encoder)"``. Raises :class:`WiringError` if no layer attends from residues to residues.
         """
         with AttentionRecorder(nn.ModuleList(self.layers)) as recorder, torch.no_grad():
             proteins = self.embed(batch)["proteins"]
@@ -386,12 +374,8 @@ def _own_seed(path: str) -> Iterator[None]:
 def as_model_spec(model: str | ModelSpec | Mapping[str, Any]) -> ModelSpec:
     """Return the model specification of a registry name, TOML file (``*.toml``), dict or specification.
 
-    Raises
-    ------
-    UnknownNameError
-        No model has this name.
-    OptionError
-        The argument is something else, e.g. a module or a checkpoint.
+    Raises :class:`UnknownNameError` if no model has this name. Raises :class:`OptionError` if the argument is something
+    else, e.g. a module or a checkpoint.
     """
     if isinstance(model, ModelSpec):
         return model

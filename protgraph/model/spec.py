@@ -174,10 +174,8 @@ class ModelSpec:
     def from_dict(cls, data: Mapping[str, Any]) -> ModelSpec:
         """Create a specification from the data of :meth:`to_dict`.
 
-        Raises
-        ------
-        WiringError
-            If a key is unknown or missing, or a value has the wrong type; with the path of the key.
+        Raises :class:`WiringError` if a key is unknown or missing, or a value has the wrong type; with the path of the
+        key.
         """
         check_value(data, Mapping[str, Any], path="model", error=WiringError)
         if "name" not in data:
@@ -193,12 +191,8 @@ class ModelSpec:
     def from_toml(cls, path: str | Path) -> ModelSpec:
         """Read a specification from a TOML file with the keys of :meth:`to_dict`; its name is by default the file's.
 
-        Raises
-        ------
-        OptionError
-            The file is missing or not TOML.
-        WiringError
-            A key is unknown, or a value has the wrong type.
+        Raises :class:`OptionError` if the file is missing or not TOML. Raises :class:`WiringError` if a key is unknown,
+        or a value has the wrong type.
         """
         path = Path(path)
         data = {"name": path.stem} | read_toml(path, "model")
@@ -236,10 +230,7 @@ class ModelSpec:
     def plan(self) -> FeaturePlan:
         """Create the featurizers.
 
-        Raises
-        ------
-        WiringError, FieldError
-            A featurizer or an input does not exist or does not fit.
+        Raises :class:`WiringError` or :class:`FieldError` if a featurizer or an input does not exist or does not fit.
         """
         return FeaturePlan(self.features, node_type=self.node_type, given=self.inputs)
 

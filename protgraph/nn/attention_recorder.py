@@ -36,14 +36,8 @@ class PairWeights:
 class EdgeWeights:
     """Attention weights of the edges j → i.
 
-    Parameters
-    ----------
-    index : Tensor
-        ``(2, E)`` int64, j in row 0, i in row 1.
-    weight : Tensor
-        ``(E, H)``.
-    self_weight : Tensor, optional
-        ``(N, H)``, the weight of each node in its own sum.
+    ``index``: ``(2, E)`` int64, j in row 0, i in row 1. ``weight``: ``(E, H)``. ``self_weight``: ``(N, H)``, the weight
+    of each node in its own sum.
     """
 
     index: Tensor

@@ -54,17 +54,8 @@ class Decoder(GraphLayer):
 
         Decoders may override this pass over all rows per set with a faster one.
 
-        Parameters
-        ----------
-        aatype, rank : Tensor
-            ``(N,)`` int64; the ranks are those of the other residues.
-        sites : sequence of Tensor
-            ``(M,)`` int64 each.
-
-        Returns
-        -------
-        Tensor
-            ``(R, C)``, set after set.
+        ``aatype``, ``rank``: ``(N,)`` int64; the ranks are those of the other residues. ``sites``: ``(M,)`` int64 each.
+        Returns ``(R, C)``, set after set.
         """
         last = len(rank)
         rows = [self.teacher_force(state, aatype, rank.index_fill(0, s, last))[s] for s in sites]

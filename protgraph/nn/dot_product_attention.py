@@ -35,23 +35,16 @@ class DotProductAttention(AttentionMixin):
 
     ``o_i = Σ_j softmax_j( q_i·k_j / √d + Σ_t t_ij ) v_j``, j over the visible nodes of the protein of i.
 
-    Parameters
-    ----------
-    causal : bool
-        Node i attends to itself and to earlier nodes of its protein, in the order of the batch; only without ``keys``.
-    dropout : float
-        Dropout probability of attention weights.
-    entries : int
-        Maximum number of logits in memory if there are terms or masks.
-
-    Notes
-    -----
     Without terms and masks, a fused kernel processes keys in blocks (Rabe & Staats 2021, arXiv:2112.05682; Dao et al.
     2022, arXiv:2205.14135), and memory is linear in N. Terms and masks are quadratic themselves. They are evaluated for
     ranges of rows of at most ``entries`` logits, and again in the backward pass, so that only one range is in memory.
 
     Proteins share a kernel call if they have equal lengths, on a GPU if they have similar lengths
     (:class:`protgraph.ops.PaddedLayout`). A node without visible nodes gets 0.
+
+    ``causal``: node i attends to itself and to earlier nodes of its protein, in the order of the batch; only without
+    ``keys``. ``dropout``: dropout probability of attention weights. ``entries``: maximum number of logits in memory if
+    there are terms or masks.
 
     References
     ----------

@@ -104,21 +104,10 @@ class Gate(nn.Module):
 
     Each channel t that is not an even scalar has its own gate g, an extra even scalar of the input.
 
-    Parameters
-    ----------
-    irreps : str
-        Output irreps, even scalars first, e.g. ``"64x0e+16x1o"``.
-
-    Attributes
-    ----------
-    irreps_in : e3nn.o3.Irreps
-        Input irreps: scalars, gates, gated channels, e.g. ``"80x0e+16x1o"``.
-    irreps_out : e3nn.o3.Irreps
-        Output irreps.
-
-    Notes
-    -----
     Equal to ``e3nn.nn.Gate`` with these activations.
+
+    ``irreps``: output irreps, even scalars first, e.g. ``"64x0e+16x1o"``. ``irreps_in``: input irreps: scalars, gates,
+    gated channels, e.g. ``"80x0e+16x1o"``. ``irreps_out``: output irreps.
 
     References
     ----------

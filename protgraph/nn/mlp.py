@@ -28,11 +28,8 @@ _ACTIVATIONS: dict[str, Callable[[], nn.Module]] = {
 def activation(name: str, *, inplace: bool = False) -> nn.Module:
     """Build the activation function of a name.
 
-    Parameters
-    ----------
-    name : {"none", "elu", "gelu", "hardtanh", "leaky_relu", "relu", "silu", "tanh"}
-    inplace : bool
-        Overwrite the input. Has an effect on relu and leaky_relu only, whose derivatives need only the output.
+    ``name``: "none", "elu", "gelu", "hardtanh", "leaky_relu", "relu", "silu" or "tanh". ``inplace``: overwrite the
+    input. Has an effect on relu and leaky_relu only, whose derivatives need only the output.
     """
     module = _ACTIVATIONS[check_choice("act", name, tuple(_ACTIVATIONS))]()
     if inplace and isinstance(module, nn.ReLU | nn.LeakyReLU):

@@ -122,10 +122,7 @@ class GraphLayer(nn.Module, metaclass=_LayerType):
     def scalar_width(self, name: str) -> int:
         """Return the width of a field that must be rotation-invariant; 0 for an optional field that is not wired.
 
-        Raises
-        ------
-        WiringError
-            If the field has vectors or higher degrees.
+        Raises :class:`WiringError` if the field has vectors or higher degrees.
         """
         if name in self.optional and name not in self.fields:
             return 0
@@ -140,10 +137,7 @@ class GraphLayer(nn.Module, metaclass=_LayerType):
     def common_level(self) -> Level:
         """Return the level of all wired fields, e.g. "node".
 
-        Raises
-        ------
-        WiringError
-            If there are none, or they have different levels.
+        Raises :class:`WiringError` if there are none, or they have different levels.
         """
         levels = {name: spec.level for name, spec in self.fields.items()}
         if len(set(levels.values())) != 1:
@@ -262,12 +256,8 @@ class Head(GraphLayer):
 
         Validation loss and metrics are those of the task and of the logits.
 
-        Parameters
-        ----------
-        outputs : mapping of str to Tensor
-            What :meth:`forward` returns, float32.
-        y : Tensor
-            Labels, ``(N,)`` classes (−1: unknown) or of the shape of the logits (NaN: unknown).
+        ``outputs``: what :meth:`forward` returns, float32. ``y``: labels, ``(N,)`` classes (−1: unknown) or of the
+        shape of the logits (NaN: unknown).
         """
         return None
 

@@ -91,21 +91,9 @@ def rotate(x: Tensor, position: Tensor) -> Tensor:
 
     The scalar product of two rotated vectors depends on the difference of their positions only.
 
-    Parameters
-    ----------
-    x : Tensor
-        ``(N, H, D)``, D even.
-    position : Tensor
-        ``(N,)`` positions p.
-
-    Returns
-    -------
-    Tensor
-        ``(N, H, D)``.
-
-    Notes
-    -----
     Channels of the first half are paired with the second half, as in GPT-NeoX and ESM-2, not with their neighbors.
+
+    ``x``: ``(N, H, D)``, D even. ``position``: ``(N,)`` positions p. Returns ``(N, H, D)``.
 
     References
     ----------

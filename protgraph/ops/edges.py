@@ -196,15 +196,8 @@ class Edges:
     def from_graph(cls, graph: Data, edges: str = "edges") -> Edges:
         """Create the edges of a graph or batch from ``edge_index`` and, if present, ``degree`` and ``max_degree``.
 
-        Parameters
-        ----------
-        edges : str
-            Name of the edge set; the edge index of "far" is ``far_edge_index``.
-
-        Raises
-        ------
-        FieldError
-            If the graph has no edges, or they fail :func:`protgraph.ops.check_edges`.
+        ``edges``: name of the edge set; the edge index of "far" is ``far_edge_index``. Raises :class:`FieldError` if
+        the graph has no edges, or they fail :func:`protgraph.ops.check_edges`.
         """
         name = _index_name(edges)
         if name not in graph:
@@ -304,17 +297,8 @@ class Edges:
     def gather_sum(self, x: Tensor, weight: Tensor | None = None) -> Tensor:
         """Compute ``Σ_j w_ij x_j``, i.e. ``sum(weight * source(x))`` without a tensor of edges × channels.
 
-        Parameters
-        ----------
-        x : Tensor
-            ``(N, C)``, or ``(N, H, C)`` for H heads; one row per source.
-        weight : Tensor, optional
-            ``(E,)`` for ``(N, C)``; ``(E, H)`` for ``(N, H, C)``. None: ones.
-
-        Returns
-        -------
-        Tensor
-            ``(N, C)`` or ``(N, H, C)``; 0 without neighbors.
+        ``x``: ``(N, C)``, or ``(N, H, C)`` for H heads; one row per source. ``weight``: ``(E,)`` for ``(N, C)``; ``(E,
+        H)`` for ``(N, H, C)``. None: ones. Returns ``(N, C)`` or ``(N, H, C)``; 0 without neighbors.
         """
         w = None if weight is None else weight.to(x.dtype)
         if torch.compiler.is_compiling():
@@ -344,20 +328,9 @@ class Edges:
     def attend(self, x: Tensor, logits: Tensor, keep: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
         """Compute ``Σ_j α_ij x_j`` with ``α = softmax_j(logits)`` over the neighbors of each node.
 
-        Parameters
-        ----------
-        x : Tensor
-            ``(N, H, C)``, one row per source.
-        logits : Tensor
-            ``(E, H)``.
-        keep : Tensor, optional
-            ``(E, H)``, factors of α from dropout.
-
-        Returns
-        -------
-        Tensor, Tensor, Tensor
-            Sums ``(N, H, C)``, 0 without neighbors; the log-sum-exp of the logits ``(N, H)``, -inf without neighbors;
-            and α ``(E, H)``, before dropout.
+        ``x``: ``(N, H, C)``, one row per source. ``logits``: ``(E, H)``. ``keep``: ``(E, H)``, factors of α from
+        dropout. Returns sums ``(N, H, C)``, 0 without neighbors; the log-sum-exp of the logits ``(N, H)``, -inf without
+        neighbors; and α ``(E, H)``, before dropout.
         """
         alpha, total = self.softmax_total(logits)
         return self.gather_sum(x, alpha if keep is None else alpha * keep), total, alpha
@@ -417,22 +390,10 @@ class Edges:
     ) -> tuple[Tensor, Tensor | None, Tensor]:
         """Compute attention with the logits ``q_i · k_j + p_i · e_ij`` to values and features without edges × channels.
 
-        Parameters
-        ----------
-        q : Tensor
-            ``(N, H, C)``, one row per target.
-        kv : Tensor
-            ``(N, 2, H, C)``, keys and values, one row per source.
-        p, e : Tensor, optional
-            ``(N, H, F)`` and ``(E, F)`` features of edges.
-        keep : Tensor, optional
-            ``(E, H)``, factors of α from dropout.
-
-        Returns
-        -------
-        Tensor, Tensor or None, Tensor
-            ``Σ_j α_ij v_j`` ``(N, H, C)``; ``Σ_j α_ij e_ij`` ``(N, H, F)`` if there are features; and α ``(E, H)``
-            before dropout, which has no gradient if a fused kernel computes it.
+        ``q``: ``(N, H, C)``, one row per target. ``kv``: ``(N, 2, H, C)``, keys and values, one row per source. ``p``,
+        ``e``: ``(N, H, F)`` and ``(E, F)`` features of edges. ``keep``: ``(E, H)``, factors of α from dropout. Returns
+        ``Σ_j α_ij v_j`` ``(N, H, C)``; ``Σ_j α_ij e_ij`` ``(N, H, F)`` if there are features; and α ``(E, H)`` before
+        dropout, which has no gradient if a fused kernel computes it.
         """
         return (DotEdgeAttention.run if uses_tiles(q) else dot_attention)(self, q, kv, p, e, keep)
 

@@ -76,10 +76,7 @@ class Proteins:
     def from_graph(cls, graph: Data, nodes: str = "nodes") -> Proteins:
         """Create the partition of a batch; a single graph is one protein.
 
-        Parameters
-        ----------
-        nodes : str
-            Name of a node set of the graph, whose nodes are divided instead of those of the graph.
+        ``nodes``: name of a node set of the graph, whose nodes are divided instead of those of the graph.
         """
         if nodes != "nodes":
             return cls._of_node_set(graph, nodes)
@@ -123,10 +120,7 @@ class Proteins:
     def chains(self) -> Tensor:
         """``(N,)`` int64, batch-wide chain number of each node.
 
-        Raises
-        ------
-        FieldError
-            If the graph has no field ``chain``.
+        Raises :class:`FieldError` if the graph has no field ``chain``.
         """
         return self._batch_wide("chain")
 
@@ -134,10 +128,7 @@ class Proteins:
     def residues(self) -> Tensor:
         """``(N,)`` int64, batch-wide residue number of each node, for atom graphs.
 
-        Raises
-        ------
-        FieldError
-            If the graph has no field ``residue``; only atom graphs have it.
+        Raises :class:`FieldError` if the graph has no field ``residue``; only atom graphs have it.
         """
         return self._batch_wide("residue")
 

@@ -156,10 +156,8 @@ class ComponentSpec:
     def from_dict(cls, data: Mapping[str, Any]) -> ComponentSpec:
         """Create a component from the data of :meth:`to_dict`; a list ``reads`` means ``inputs``, as in Python.
 
-        Raises
-        ------
-        WiringError
-            If a key is unknown or missing, or a value has the wrong type; with the path of the key.
+        Raises :class:`WiringError` if a key is unknown or missing, or a value has the wrong type; with the path of the
+        key.
         """
         name = data.get("name")
         label = f"component {name!r}" if isinstance(name, str) else "component"

@@ -38,12 +38,8 @@ _DROPOUT = typing.Annotated[float, Ge(0), Le(1)]
 class Option:
     """Keyword-only argument of a component.
 
-    Parameters
-    ----------
-    annotation : object
-        The resolved annotation, its text if it cannot be resolved, or :data:`inspect.Parameter.empty`.
-    default : object
-        :data:`inspect.Parameter.empty` if the option is required.
+    ``annotation``: the resolved annotation, its text if it cannot be resolved, or :data:`inspect.Parameter.empty`.
+    ``default``: :data:`inspect.Parameter.empty` if the option is required.
     """
 
     name: str

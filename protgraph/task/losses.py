@@ -33,19 +33,8 @@ def known_labels(y: Tensor) -> Tensor:
 def cross_entropy(logits: Tensor, y: Tensor, *, weight: Tensor | None = None) -> Tensor:
     """Compute the mean of ``-w[y] log softmax(logits)[y]`` over known entries.
 
-    Parameters
-    ----------
-    logits : Tensor
-        ``(N, C)`` float, unnormalized log-probabilities.
-    y : Tensor
-        ``(N,)`` int64 classes; −1 is unknown.
-    weight : Tensor, optional
-        w, ``(C,)``; None is 1.
-
-    Returns
-    -------
-    Tensor
-        ``()``, nats.
+    ``logits``: ``(N, C)`` float, unnormalized log-probabilities. ``y``: ``(N,)`` int64 classes; −1 is unknown.
+    ``weight``: w, ``(C,)``; None is 1. Returns ``()``, nats.
     """
     weight = None if weight is None else weight.to(logits)
     total = functional.cross_entropy(logits, y, weight=weight, ignore_index=_UNKNOWN_CLASS, reduction="sum")
@@ -55,19 +44,8 @@ def cross_entropy(logits: Tensor, y: Tensor, *, weight: Tensor | None = None) ->
 def binary_cross_entropy(logits: Tensor, y: Tensor, *, pos_weight: Tensor | float | None = None) -> Tensor:
     """Compute the mean of ``-w y log σ(logits) - (1 - y) log(1 - σ(logits))`` over known entries.
 
-    Parameters
-    ----------
-    logits : Tensor
-        ``(N, C)`` float, log-odds.
-    y : Tensor
-        ``(N, C)`` float, 0 or 1; NaN is unknown.
-    pos_weight : Tensor or float, optional
-        w, one number or ``(C,)``; None is 1.
-
-    Returns
-    -------
-    Tensor
-        ``()``, nats.
+    ``logits``: ``(N, C)`` float, log-odds. ``y``: ``(N, C)`` float, 0 or 1; NaN is unknown. ``pos_weight``: w, one
+    number or ``(C,)``; None is 1. Returns ``()``, nats.
     """
     mask = known_labels(y)
     if pos_weight is not None:
@@ -81,17 +59,9 @@ def binary_cross_entropy(logits: Tensor, y: Tensor, *, pos_weight: Tensor | floa
 def squared_error(logits: Tensor, y: Tensor, *, scale: Tensor | None = None) -> Tensor:
     """Compute the mean of ``((logits - y) / scale)²`` over known entries.
 
-    Parameters
-    ----------
-    logits, y : Tensor
-        ``(N, C)`` or ``(N, C, 3)`` float, in the target's unit; NaN in ``y`` is unknown.
-    scale : Tensor, optional
-        ``(C,)``, in the target's unit, e.g. the standard deviations of the training labels; None is 1.
-
-    Returns
-    -------
-    Tensor
-        ``()``, dimensionless with ``scale``, otherwise in the square of the target's unit.
+    ``logits``, ``y``: ``(N, C)`` or ``(N, C, 3)`` float, in the target's unit; NaN in ``y`` is unknown. ``scale``:
+    ``(C,)``, in the target's unit, e.g. the standard deviations of the training labels; None is 1. Returns ``()``,
+    dimensionless with ``scale``, otherwise in the square of the target's unit.
     """
     mask = known_labels(y)
     error = (logits - y.nan_to_num()) * mask
@@ -167,8 +137,6 @@ def label_prior(
     kinds. ``pos_weight``: weight of positives in the loss, one number or ``(C,)``. ``class_weight``: weight of each
     class in the loss, ``(C,)``.
 
-    Notes
-    -----
     Half an observation is added to every class and to both answers (Krichevsky & Trofimov 1981), so that none has
     probability 0.
     """

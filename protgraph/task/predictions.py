@@ -94,13 +94,8 @@ class SplitPredictions:
     def take(self, rows: Tensor, copy: Tensor) -> SplitPredictions:
         """Return rows, possibly repeated, as a sample of proteins.
 
-        Parameters
-        ----------
-        rows : Tensor
-            ``(M,)`` int64, rows of whole proteins, one protein after the other.
-        copy : Tensor
-            ``(M,)`` int64, number of the copy of the protein that each row is part of, ascending: the protein in the
-            result.
+        ``rows``: ``(M,)`` int64, rows of whole proteins, one protein after the other. ``copy``: ``(M,)`` int64, number
+        of the copy of the protein that each row is part of, ascending: the protein in the result.
         """
         pairs, chain, threshold = self.pairs, self.chain, self.threshold
         if threshold is not None and threshold.dim() == 2:

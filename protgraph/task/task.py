@@ -132,10 +132,7 @@ class Task:
 
         ``logits`` is ``(M, C)`` or ``(M, C, 3)``, and ``y`` ``(M,)`` classes or of the shape of the logits.
 
-        Raises
-        ------
-        ComponentError
-            It raises an error, or does not return a scalar.
+        Raises :class:`ComponentError` if it raises an error, or does not return a scalar.
         """
         with ComponentScope("task", self.name, loss, action="loss") as scope:
             value = loss(logits, y)
@@ -162,29 +159,12 @@ class Task:
     ) -> np.ndarray:
         """Return the labels of one protein, or the data from which ``inputs.corrupt`` computes them.
 
-        Parameters
-        ----------
-        residues : Residues
-            The complete protein.
-        dataset_labels : Labels, optional
-            Labels of the dataset; None derives them from the structure.
-        seen : Residues, optional
-            The same protein after input masking, if the task has ``restore``.
-        strict : bool
-            Whether a label of an absent residue raises.
-
-        Returns
-        -------
-        ndarray
-            Classes ``(N,)`` int64 with −1 for unknown; labels and values ``(N, C)``, vectors and coordinates
-            ``(N, C, 3)``, float32 with NaN.
-
-        Raises
-        ------
-        LabelError
-            No labels, labels of absent residues, or labels that do not fit the target.
-        ComponentError
-            ``derive`` or ``restore`` raises an error, or its result does not fit the target.
+        ``residues``: the complete protein. ``dataset_labels``: labels of the dataset; None derives them from the
+        structure. ``seen``: the same protein after input masking, if the task has ``restore``. ``strict``: whether a
+        label of an absent residue raises. Returns classes ``(N,)`` int64 with −1 for unknown; labels and values ``(N,
+        C)``, vectors and coordinates ``(N, C, 3)``, float32 with NaN. Raises :class:`LabelError` if there are no
+        labels, labels of absent residues, or labels that do not fit the target. Raises :class:`ComponentError` if
+        ``derive`` or ``restore`` raises an error, or its result does not fit the target.
         """
         if dataset_labels is not None:
             y = align(dataset_labels, residues, strict=strict)
@@ -240,12 +220,8 @@ _ARRAY = "Return a numpy array of the labels."
 def default_task(target: Target, *, hidden: Collection[str] = ()) -> Task:
     """Create a task for user labels, with loss and metrics of the kind of the target.
 
-    Parameters
-    ----------
-    target : Target
-        Quantity to predict.
-    hidden : collection of str
-        Parts of a structure to remove from the inputs; see :class:`InputMasking`.
+    ``target``: quantity to predict. ``hidden``: parts of a structure to remove from the inputs; see
+    :class:`InputMasking`.
 
     Examples
     --------

@@ -72,8 +72,6 @@ class PerceptronHead(Head):
     ``target``: its size C is the width of the logits. ``hidden``: widths of the hidden layers. ``act``: activation
     function. ``dropout``: dropout probability after each activation.
 
-    Notes
-    -----
     For regression, the output of the network is multiplied by ``scale`` ``(C,)``, the standard deviation of the
     training labels, and their mean ``shift`` ``(C,)`` is added.
     """

@@ -56,8 +56,6 @@ def covalent_bonds(residues: Residues) -> np.ndarray:
 
     Returns ``(2, P)`` int64 atoms a < b, sorted.
 
-    Notes
-    -----
     Within a residue, bonds follow from atom names by the CCD, at any distance. Residue names that the CCD lacks or has
     for another molecule (Amber's HID) use the parent amino acid; without one, only N–CA, CA–C and C–O are bonded. Bonds
     to ligands (:func:`ligand_links`) and other links between residues are not included.
@@ -90,8 +88,6 @@ def ligand_bonds(ligands: Ligands) -> np.ndarray:
 
     Returns ``(2, P)`` int64 atoms. For other bonds between molecules and to the protein, see :func:`ligand_links`.
 
-    Notes
-    -----
     Bonds follow from atom names by the CCD. Molecules that it lacks have those that the file states (CONECT of PDB
     files, ``chem_comp_bond`` of mmCIF, bonds of an ``AtomArray``) or, without them, bonds by distance
     (:func:`has_guessed_bonds`).
@@ -178,8 +174,6 @@ def ligand_links(residues: Residues) -> np.ndarray:
     ``residues``: a atoms, optionally with ligands. Returns ``(2, P)`` int64 atoms a < b; ligand atoms have indices from
     A.
 
-    Notes
-    -----
     Two nonmetal atoms are bonded if their distance differs from the sum of their covalent radii by at most 0.4 Å, as in
     the Cambridge Structural Database. Molecules with any closer atoms overlap, as alternatives do, and have no bond.
     LINK and struct_conn records are not used, so all file formats give the same bonds.

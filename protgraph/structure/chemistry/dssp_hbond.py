@@ -36,8 +36,6 @@ def amide_hydrogen(residues: Residues) -> np.ndarray:
     Returns ``(N, 3)`` float64, Å, 1 Å from N, antiparallel to the previous C=O. NaN for proline, at the start of a
     chain, after a gap, and if an atom is missing.
 
-    Notes
-    -----
     Prolines are identified by ``aatype``; if a task hides it, they have a hydrogen like all others.
 
     References
@@ -81,8 +79,6 @@ def backbone_hbonds(residues: Residues, *, best: int | None = _BEST) -> Backbone
     ``best``: number of strongest bonds kept per donor; None: all. The published definition has no limit, the program
     keeps two.
 
-    Notes
-    -----
     As in the program: CA atoms are less than 9 Å apart; no bond to the C=O of the peptide bond of the same N; energies
     are rounded to 0.001 kcal/mol, and are −9.9 kcal/mol if any of the four distances is below 0.5 Å. A missing atom has
     no bonds.

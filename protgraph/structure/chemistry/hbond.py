@@ -51,8 +51,6 @@ def hydrogen_bonds(residues: Residues) -> np.ndarray:
 
     Returns ``(2, P)`` int64 heavy atoms: donor, acceptor; sorted, each pair once.
 
-    Notes
-    -----
     Donors are N–H, N–H₂ and N–H₃⁺ of backbone and side chains and O–H. Acceptors are all oxygens, including phosphates
     of modified residues. Ring nitrogens of histidine are both, because its protonation is unknown. Sulfur is neither.
     For freely rotating hydrogens (Ser, Thr, Tyr, Lys) there is a bond if some rotation gives one. The backbone N of the

@@ -130,15 +130,7 @@ def virtual_cb(backbone: np.ndarray) -> np.ndarray:
 
     Here ``b = CA - N``, ``c = C - CA`` and ``a = b × c``.
 
-    Parameters
-    ----------
-    backbone : ndarray
-        ``(N, ≥ 3, 3)`` positions of N, CA, C, Å.
-
-    Returns
-    -------
-    ndarray
-        ``(N, 3)`` float64, Å; NaN if N, CA or C is missing.
+    ``backbone``: ``(N, ≥ 3, 3)`` positions of N, CA, C, Å. Returns ``(N, 3)`` float64, Å; NaN if N, CA or C is missing.
 
     References
     ----------

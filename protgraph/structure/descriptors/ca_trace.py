@@ -41,10 +41,7 @@ def trace_angles(residues: Residues) -> np.ndarray:
 def sidechain_direction(residues: Residues) -> np.ndarray:
     """Return the direction of the side chain, ``(CA_i − CA_{i−1})/|…| + (CA_i − CA_{i+1})/|…|``, normalized.
 
-    Returns
-    -------
-    ndarray
-        ``(N, 3)`` float64; 0 at chain ends and gaps, and for three CA on a line or coincident.
+    Returns ``(N, 3)`` float64; 0 at chain ends and gaps, and for three CA on a line or coincident.
 
     References
     ----------

@@ -30,23 +30,12 @@ _HELICES = (("H", 4), ("G", 3), ("I", 5))
 def dssp(residues: Residues, *, prefer_pi: bool = True) -> np.ndarray:
     """Return the state of each residue, one of :data:`DSSP_STATES`, or "-" if N, CA, C or O is missing.
 
-    Parameters
-    ----------
-    residues : Residues
-        All chains; strands of different chains can pair.
-    prefer_pi : bool
-        True: π-helices take precedence over α-helices, as in the program since 2012 (version 2.1). False: α-helices
-        take precedence, as published in 1983.
-
-    Returns
-    -------
-    ndarray
-        ``(N,)`` one-letter str.
-
-    Notes
-    -----
     The chain breaks at residues with a missing backbone atom, and if C and N are more than 2.5 Å apart. CA traces have
     no states.
+
+    ``residues``: all chains; strands of different chains can pair. ``prefer_pi``: True: π-helices take precedence over
+    α-helices, as in the program since 2012 (version 2.1). False: α-helices take precedence, as published in 1983.
+    Returns ``(N,)`` one-letter str.
 
     References
     ----------

@@ -19,15 +19,7 @@ _ATOM_VOLUME = 20.1  # Å³, mean volume of a heavy atom of a protein (Pintar et
 def contact_number(residues: Residues, *, radius: float = 10.0) -> np.ndarray:
     """Count the CA of other residues at most ``radius`` from the CA of each residue.
 
-    Parameters
-    ----------
-    radius : float
-        Å, inclusive.
-
-    Returns
-    -------
-    ndarray
-        ``(N,)`` int64, over all chains.
+    ``radius``: Å, inclusive. Returns ``(N,)`` int64, over all chains.
 
     References
     ----------
@@ -40,18 +32,9 @@ def contact_number(residues: Residues, *, radius: float = 10.0) -> np.ndarray:
 def half_sphere_exposure(residues: Residues, side: np.ndarray, *, radius: float = 13.0) -> np.ndarray:
     """Count the CA in each half of the sphere around a CA, divided by the plane normal to ``side``.
 
-    Parameters
-    ----------
-    side : ndarray
-        ``(N, 3)`` direction of the side chain: :func:`~protgraph.structure.descriptors.sidechain_direction` (HSEα)
-        or :func:`cb_direction` (HSEβ); 0 if undefined.
-    radius : float
-        Å, inclusive.
-
-    Returns
-    -------
-    ndarray
-        ``(N, 2)`` int64 over all chains: up, at less than 90° from ``side``, and down, the rest.
+    ``side``: ``(N, 3)`` direction of the side chain: :func:`~protgraph.structure.descriptors.sidechain_direction`
+    (HSEα) or :func:`cb_direction` (HSEβ); 0 if undefined. ``radius``: Å, inclusive. Returns ``(N, 2)`` int64 over all
+    chains: up, at less than 90° from ``side``, and down, the rest.
 
     References
     ----------
@@ -75,15 +58,7 @@ def protrusion(residues: Residues, *, radius: float = 10.0) -> np.ndarray:
 
     n is the number of heavy atoms at most ``radius`` away, including the atom itself; v = 20.1 Å³, V = 4/3 π radius³.
 
-    Parameters
-    ----------
-    radius : float
-        Å.
-
-    Returns
-    -------
-    ndarray
-        ``(A,)`` float64, dimensionless: about 0 to 1 inside, up to 15 at protruding ends.
+    ``radius``: Å. Returns ``(A,)`` float64, dimensionless: about 0 to 1 inside, up to 15 at protruding ends.
 
     References
     ----------

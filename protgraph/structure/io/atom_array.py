@@ -70,10 +70,7 @@ def to_atom_array(residues: Residues) -> AtomArray:
     ``clean(from_atom_array(to_atom_array(residues)))`` gives equal residues, except for the report and ``predicted``,
     which atoms do not have.
 
-    Raises
-    ------
-    MissingCoordinatesError
-        The residues are only a sequence.
+    Raises :class:`MissingCoordinatesError` if the residues are only a sequence.
     """
     if not residues.has_coordinates:
         raise MissingCoordinatesError(f"{residues.name!r} is only a sequence and has no atoms")

@@ -131,8 +131,6 @@ def element_of_name(res_name: str, name: str) -> str:
 def infer_element(res_name: str, name: str) -> str:
     """Infer the element of an atom from its name in columns 13–16.
 
-    Notes
-    -----
     In amino acids, nucleotides and water the first letter is the element, also of misplaced names. Names of dummy atoms
     in amino acids have none: pseudoatoms of proton groups, QB (CYANA; Markley et al. 1998), PS1 (PyMOL), lone pairs LPA
     and Drude particles DCA (CHARMM), and those that begin as no atom of an amino acid does. In other molecules a

@@ -93,10 +93,7 @@ class ReadOptions:
     def from_dict(cls, data: Mapping[str, Any], *, where: str = "read") -> ReadOptions:
         """Return the options of plain data; ``where`` names their place in errors.
 
-        Raises
-        ------
-        OptionError
-            A key or value is not valid.
+        Raises :class:`OptionError` if a key or value is not valid.
         """
         from protgraph.validation import check_value, unknown_name
 

@@ -89,17 +89,8 @@ class Reader:
     def parse(self, content: bytes, path: str, model: int) -> ParsedFile:
         """Return the atoms of a model of a file, counted from 1.
 
-        Parameters
-        ----------
-        content : bytes
-            Decompressed content that the reader recognizes.
-        path : str
-            Name of the file, for errors.
-
-        Raises
-        ------
-        StructureFileError
-            The file is damaged.
+        ``content``: decompressed content that the reader recognizes. ``path``: name of the file, for errors. Raises
+        :class:`StructureFileError` if the file is damaged.
         """
         raise ComponentError(f"reader {type(self).__name__} recognizes files, but has no parse. Define it.")
 
@@ -114,12 +105,8 @@ class Reader:
     def read(self, path: str, name: str) -> bytes:
         """Return the content of an entry of a container.
 
-        Raises
-        ------
-        SelectionError
-            The container has no entry of this name.
-        StructureFileError
-            The container is damaged.
+        Raises :class:`SelectionError` if the container has no entry of this name. Raises :class:`StructureFileError` if
+        the container is damaged.
         """
         raise ComponentError(f"reader {type(self).__name__} matches containers, but has no read. Define it.")
 
@@ -141,10 +128,7 @@ class Reader:
     def align(self, residues: Residues, path: str) -> Alignment:
         """Return the alignment of a protein, of a file or a folder: that of the option ``--alignment``.
 
-        Raises
-        ------
-        AlignmentError
-            There is none, it cannot be read, or it is of another protein.
+        Raises :class:`AlignmentError` if there is none, it cannot be read, or it is of another protein.
         """
         raise ComponentError(f"reader {type(self).__name__} reads no alignments. Define align.")
 

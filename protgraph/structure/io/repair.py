@@ -133,8 +133,6 @@ def _repair_residue_numbers(
 def read_residue_numbers(fields: Sequence[str]) -> tuple[list[int | None], int]:
     """Parse residue numbers: decimal, hybrid-36, or hexadecimal as CHARMM and VMD write them after 9999.
 
-    Notes
-    -----
     Hexadecimal numbers begin with 2710 after 9999 and continue as long as each equals the previous one or is one more.
     In hybrid-36, A000 follows 9999 and a000 follows ZZZZ (cci.lbl.gov/hybrid_36).
 
@@ -197,8 +195,6 @@ def read_column_21(atoms: AtomArray, table: np.ndarray) -> list[str]:
 
     ``table``: ``(A, 80)`` uint8, ASCII, atom records.
 
-    Notes
-    -----
     NALA and CALA are ALA at the ends of a chain (Amber, GROMACS). Other names lose their fourth letter. It belongs to
     the chain id if it follows one of the amino acids of which no program writes longer names (gemmi, Phenix and Coot
     write chain ids of two characters to columns 21–22).
@@ -227,8 +223,6 @@ def join_residue_numbers(table: np.ndarray, values: np.ndarray) -> list[str]:
     ``table``: ``(A, 80)`` uint8, ASCII, atom records. ``values``: ``(6, A)``, output of
     :func:`~protgraph.structure.io.pdb_lines.parse_numbers`.
 
-    Notes
-    -----
     A digit after a number of four digits is an insertion code only if the record before or after such records has this
     number too, as the residue in whose place others are inserted.
     """

@@ -88,12 +88,7 @@ def write_defattr(path: str | Path, values: Mapping[str, ResidueValues]) -> Path
     The attribute has the name of the value and its numbers as predicted: probabilities from 0 to 1. With several
     files, residues of the first are those of model #1, and so on.
 
-    Parameters
-    ----------
-    path : str or Path
-        Output file, ``.defattr``; an existing one is replaced.
-    values : mapping of str to ResidueValues
-        File → values of its residues.
+    ``path``: output file, ``.defattr``; an existing one is replaced. ``values``: file → values of its residues.
 
     Examples
     --------

@@ -74,21 +74,10 @@ def write_residue_values(
     read is written, without other models. Header records stay if the format does and no assembly is built; REMARK 99
     of a PDB file and the category ``protgraph_b_factor`` of an mmCIF file describe the values.
 
-    Parameters
-    ----------
-    path : str or Path
-        Output file; the suffix .cif, .pdb, .cif.gz or .pdb.gz selects the format. An existing file is replaced.
-    source : str, Path or FileContent
-        PDB, mmCIF or BinaryCIF file that the values belong to, or an archive entry.
-    read : ReadOptions, optional
-        Model and assembly that were read.
-
-    Raises
-    ------
-    OptionError
-        The suffix is not allowed, or the content does not fit into a PDB file.
-    StructureFileError
-        The source cannot be read.
+    ``path``: output file; the suffix .cif, .pdb, .cif.gz or .pdb.gz selects the format. An existing file is replaced.
+    ``source``: PDB, mmCIF or BinaryCIF file that the values belong to, or an archive entry. ``read``: model and
+    assembly that were read. Raises :class:`OptionError` if the suffix is not allowed, or the content does not fit into
+    a PDB file. Raises :class:`StructureFileError` if the source cannot be read.
     """
     path, read = Path(path), read or ReadOptions()
     form = structure_format(path)

@@ -34,8 +34,6 @@ def nearest_of_points(
     Returns ``nearest``: ``(R, k)`` int64, indices of points by squared distance, ties by index. ``squares``: ``(R,)``
     float64, Å², squared distance of the k-th, correct to 13 digits.
 
-    Notes
-    -----
     Squared distances in float32 select k + 2 candidates. The k nearest are among them if the k-th of their exact
     distances is below the float32 distance of the last candidate by more than its error; otherwise all points are
     sorted. Floats ≥ 0 sort like their bits: they are sorted as integers with the index in the last bits. If two

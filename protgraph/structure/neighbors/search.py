@@ -46,17 +46,8 @@ _CANDIDATES = 2**20  # rows × candidates at once, for the memory
 def knn(pos: np.ndarray, k: int) -> np.ndarray:
     """Return the k nearest neighbors of each position.
 
-    Parameters
-    ----------
-    pos : ndarray
-        ``(N, 3)`` positions, Å.
-    k : int
-        Neighbors per position; all N − 1 others if N ≤ k.
-
-    Returns
-    -------
-    ndarray
-        ``(2, N·min(k, N − 1))`` int64. Ties at the k-th distance go to the lower indices.
+    ``pos``: ``(N, 3)`` positions, Å. ``k``: neighbors per position; all N − 1 others if N ≤ k. Returns ``(2, N·min(k, N
+    − 1))`` int64. Ties at the k-th distance go to the lower indices.
 
     Examples
     --------
@@ -107,17 +98,7 @@ def _nearest_by_tree(pos: np.ndarray, k: int, out: np.ndarray) -> None:
 def radius(pos: np.ndarray, cutoff: float) -> np.ndarray:
     """Return all pairs at most ``cutoff`` apart, in both directions.
 
-    Parameters
-    ----------
-    pos : ndarray
-        ``(N, 3)`` positions, Å.
-    cutoff : float
-        Å, inclusive.
-
-    Returns
-    -------
-    ndarray
-        ``(2, E)`` int64.
+    ``pos``: ``(N, 3)`` positions, Å. ``cutoff``: Å, inclusive. Returns ``(2, E)`` int64.
     """
     pos = np.asarray(pos, np.float64)
     return to_undirected(pos, close_pairs(pos, cutoff))
@@ -154,19 +135,9 @@ def contact(pos: np.ndarray, atom_pos: np.ndarray, atom_residue: np.ndarray, cut
 def sequence(pos: np.ndarray, chain: np.ndarray, seq_pos: np.ndarray, k: int) -> np.ndarray:
     """Return all pairs of one chain whose sequence positions differ by at most ``k``, in both directions.
 
-    Parameters
-    ----------
-    pos : ndarray
-        ``(N, 3)`` positions, Å, for the order of edges.
-    chain, seq_pos : ndarray
-        ``(N,)`` int64, index of the chain and position along it, without duplicates.
-    k : int
-        Largest difference.
-
-    Returns
-    -------
-    ndarray
-        ``(2, E)`` int64. Unresolved residues included in ``seq_pos`` increase the difference.
+    ``pos``: ``(N, 3)`` positions, Å, for the order of edges. ``chain``, ``seq_pos``: ``(N,)`` int64, index of the chain
+    and position along it, without duplicates. ``k``: largest difference. Returns ``(2, E)`` int64. Unresolved residues
+    included in ``seq_pos`` increase the difference.
     """
     n = len(pos)
     order = np.lexsort((seq_pos, chain))

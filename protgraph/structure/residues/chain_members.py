@@ -44,8 +44,6 @@ def chain_members(
     ``(M,)`` bool, True for other names than those of the twenty amino acids. ``known``: ``(M,)`` bool, True for names
     of peptide-linking components; others only have atoms N, CA and C, as S-adenosylmethionine does.
 
-    Notes
-    -----
     A known candidate in ATOM records is a residue. Any other one is a residue if it is bonded to another candidate of
     its chain. Without a bond, it must be before the last residue in ATOM records of its chain, and its number must be
     between those of its neighbors in the file; one that is not known needs neighbors on both sides.

@@ -10,10 +10,7 @@ __all__ = ["by_appearance", "residue_ids", "run_lengths"]
 def residue_ids(chain: np.ndarray, res_id: np.ndarray, ins_code: np.ndarray) -> list[str]:
     """Return readable ids: chain, ":", residue number and insertion code.
 
-    Parameters
-    ----------
-    chain, res_id, ins_code : ndarray
-        ``(N,)`` str, int and str.
+    ``chain``, ``res_id``, ``ins_code``: ``(N,)`` str, int and str.
 
     Examples
     --------

@@ -135,10 +135,7 @@ class LossReport:
     def from_dict(cls, data: Mapping[str, Any]) -> LossReport:
         """Return a report from the output of :meth:`to_dict`.
 
-        Raises
-        ------
-        StructureFileError
-            An entry is unknown.
+        Raises :class:`StructureFileError` if an entry is unknown.
         """
         unknown = sorted(set(data) - {f.name for f in fields(cls)})
         if unknown:

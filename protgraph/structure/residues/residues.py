@@ -194,16 +194,9 @@ class Residues:
     def chains(self, names: str | Sequence[str]) -> Residues:
         """Return the residues of the named chains, in file order; the report counts the others.
 
-        Parameters
-        ----------
-        names : str or sequence of str
-            Chain ids; a single text is one id. With a chain such as "A-2", the second "A" of the file, stay the ligands
-            of both, which the file does not tell apart.
-
-        Raises
-        ------
-        SelectionError
-            The protein does not have a chain.
+        ``names``: chain ids; a single text is one id. With a chain such as "A-2", the second "A" of the file, stay the
+        ligands of both, which the file does not tell apart. Raises :class:`SelectionError` if the protein does not have
+        a chain.
         """
         names = [names] if isinstance(names, str) else list(names)
         unknown = [name for name in names if name not in self.chain_names]
@@ -222,18 +215,10 @@ class Residues:
     def hide(self, information: str | Collection[str]) -> Residues:
         """Return a copy without some information, so that nothing computed from it can leak it.
 
-        Parameters
-        ----------
-        information : str or collection of str
-            Of :data:`HIDEABLE`: "residue_type" (all become unknown, and an alignment, which shows them, is removed),
-            "sidechain" (only atoms N, CA, C, O remain),
-            "b_factor" (zeros; also removes occupancies), "ligands", and "coordinates" (only the sequence and its
-            numbering remain, as if read from FASTA).
-
-        Raises
-        ------
-        OptionError
-            Other information.
+        ``information``: of :data:`HIDEABLE`: "residue_type" (all become unknown, and an alignment, which shows them, is
+        removed), "sidechain" (only atoms N, CA, C, O remain), "b_factor" (zeros; also removes occupancies), "ligands",
+        and "coordinates" (only the sequence and its numbering remain, as if read from FASTA). Raises
+        :class:`OptionError` for other information.
         """
         hidden = {information} if isinstance(information, str) else set(information)
         if hidden - HIDEABLE:

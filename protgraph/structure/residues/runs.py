@@ -103,8 +103,6 @@ def split_repeats(atom_name: np.ndarray, coord: np.ndarray, start: np.ndarray) -
     ``atom_name``, ``coord``: ``(A,)`` str and ``(A, 3)``, Å. ``start``: ``(R,)`` int64, first atom of each run. Returns
     ``(R',)`` int64.
 
-    Notes
-    -----
     A further residue begins where an atom N, CA or C is repeated. All residues of a run have the same ones of these
     atoms, and their CA atoms are at least 2.5 Å apart; otherwise the repeated atoms are conformations without altloc
     ids, and the run stays one residue.
