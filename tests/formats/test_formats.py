@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from protgraph_plugins.recipes.recipe import Recipe
 from safetensors import safe_open
 from safetensors.torch import save_file
 
@@ -25,7 +26,6 @@ from protgraph.inference import Embeddings, embed
 from protgraph.inference.embedding import EMBEDDINGS_VERSION
 from protgraph.inference.verification import TOLERANCE
 from protgraph.model import ModelSpec
-from protgraph.recipes.recipe import Recipe
 from protgraph.validation import TOML_VERSION, check_format_version
 from tests.formats.write_fixtures import FOLDER, STRUCTURE, describe_store, numbers_of, tiny_spec
 
