@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import torch
 from e3nn import o3
+from protgraph_plugins.egnn import EGNN
 from protgraph_plugins.gvp.layers import GVPConv
 from protgraph_plugins.gvp.perceptron import ScalarVectorWidths
 from protgraph_plugins.ipa.attention import IPA
 from protgraph_plugins.mace.product_basis import ProductBasis
 from protgraph_plugins.se3_transformer.layers import SE3Conv, SE3Transformer
+from protgraph_plugins.tfn import TFN
 from torch import Tensor, nn
 from torch_geometric.nn.models.schnet import GaussianSmearing, InteractionBlock
 
@@ -17,8 +19,6 @@ from benchmarks.plain_geometric import PlainEGCL, PlainGVPConv, PlainIPA
 from benchmarks.plain_steerable import PlainProductBasis, PlainSE3Conv, PlainSE3Transformer, PlainTFN
 from benchmarks.synthetic_inputs import scalars
 from protgraph.data.graph.fields import FieldSpec, field
-from protgraph.nn.layers.egnn import EGNN
-from protgraph.nn.layers.tfn import TFN
 from protgraph.testing.symmetry import random_rotations
 from tests.reference.schnet import load_interaction_block
 

@@ -17,6 +17,7 @@ from typing import Any
 
 import torch
 from e3nn import o3
+from protgraph_plugins.egnn import EGNN
 from protgraph_plugins.gvp.layers import GVPLayer
 from protgraph_plugins.gvp.perceptron import ScalarVectorWidths
 from protgraph_plugins.ipa.attention import IPA
@@ -25,7 +26,6 @@ from torch import Tensor, nn
 from benchmarks.layer_case import LayerInputs, SpeedCase, leaf
 from benchmarks.synthetic_inputs import scalars
 from protgraph.data.graph.fields import FieldSpec, field
-from protgraph.nn.layers.egnn import EGNN
 from protgraph.ops import Edges
 from protgraph.testing.symmetry import random_rotations
 from tests.reference.mace import load_product_basis

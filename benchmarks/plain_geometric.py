@@ -9,13 +9,12 @@ import math
 from collections.abc import Iterator, Sequence
 
 import torch
+from protgraph_plugins.egnn import EGNN
 from protgraph_plugins.gvp.layers import GVPConv
 from protgraph_plugins.gvp.perceptron import GVP
 from protgraph_plugins.ipa.attention import IPA
 from torch import Tensor, nn
 from torch.nn.functional import softplus
-
-from protgraph.nn.layers.egnn import EGNN
 
 __all__ = ["PlainEGCL", "PlainGVP", "PlainGVPConv", "PlainIPA"]
 

@@ -10,11 +10,9 @@ from e3nn import o3
 from protgraph_plugins.mace.polynomial import monomial_variables
 from protgraph_plugins.mace.product_basis import ProductBasis
 from protgraph_plugins.se3_transformer.layers import SE3Conv, SE3Transformer
+from protgraph_plugins.tfn import TFN, ChannelwiseProduct
 from torch import Tensor, nn
 from torch_geometric.utils import softmax
-
-from protgraph.nn.layers.tfn import TFN
-from protgraph.nn.tensor_product import ChannelwiseProduct
 
 __all__ = ["PlainProductBasis", "PlainSE3Conv", "PlainSE3Transformer", "PlainTFN"]
 

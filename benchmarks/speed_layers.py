@@ -6,6 +6,9 @@ import warnings
 from collections.abc import Callable
 
 import torch
+from protgraph_plugins.gat import GAT
+from protgraph_plugins.graph_transformer import GraphTransformer
+from protgraph_plugins.mpnn import MPNN
 from torch import Tensor, nn
 from torch_geometric.nn import GATv2Conv, GCNConv, MessagePassing, TransformerConv
 
@@ -16,8 +19,6 @@ from benchmarks.timing import Measurement, interleave
 from protgraph.data.graph.fields import FieldSpec, field
 from protgraph.data.graph.protein_graph import collate
 from protgraph.nn.layers.convolutions import GCN
-from protgraph.nn.layers.graph_attention import GAT, GraphTransformer
-from protgraph.nn.layers.mpnn import MPNN
 from protgraph.ops import Edges, Proteins
 
 __all__ = ["layer_cases", "layer_inputs", "measure"]

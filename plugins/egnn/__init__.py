@@ -3,5 +3,6 @@
 from __future__ import annotations
 
 from protgraph_plugins.egnn.family import FAMILY
+from protgraph_plugins.egnn.layer import EGNN
 
-__all__ = ["FAMILY"]
+__all__ = ["FAMILY", "EGNN"]

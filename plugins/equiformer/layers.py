@@ -1,6 +1,6 @@
 """Equivariant graph attention and feed-forward network of Equiformer (Liao & Smidt 2023).
 
-Not ``e3nn.o3.TensorProduct``: :class:`protgraph.nn.ChannelwiseProduct` is the same depth-wise tensor product.
+Not ``e3nn.o3.TensorProduct``: :class:`protgraph_plugins.tfn.ChannelwiseProduct` is the same depth-wise tensor product.
 """
 
 from __future__ import annotations
@@ -12,12 +12,13 @@ from typing import Annotated, Any, ClassVar
 import torch
 from annotated_types import Ge, Gt
 from e3nn import o3
+from protgraph_plugins.tfn import ChannelwiseProduct
 from torch import Tensor, nn
 
 from protgraph import Edges, FieldSpec, GraphLayer
 from protgraph.data import Conformity
 from protgraph.errors import OptionError
-from protgraph.nn import AttentionMixin, ChannelwiseProduct, EdgeWeights, Gate, IrrepsLinear, irreps_blocks
+from protgraph.nn import AttentionMixin, EdgeWeights, Gate, IrrepsLinear, irreps_blocks
 from protgraph.ops import BesselBasis, polar
 
 __all__ = ["EquiformerAttention", "EquiformerFeedForward"]

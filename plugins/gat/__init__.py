@@ -3,5 +3,6 @@
 from __future__ import annotations
 
 from protgraph_plugins.gat.family import FAMILY
+from protgraph_plugins.gat.layer import GAT
 
-__all__ = ["FAMILY"]
+__all__ = ["FAMILY", "GAT"]

@@ -3,5 +3,6 @@
 from __future__ import annotations
 
 from protgraph_plugins.graph_transformer.family import FAMILY
+from protgraph_plugins.graph_transformer.layer import GraphTransformer
 
-__all__ = ["FAMILY"]
+__all__ = ["FAMILY", "GraphTransformer"]

@@ -3,5 +3,6 @@
 from __future__ import annotations
 
 from protgraph_plugins.mpnn.family import FAMILY
+from protgraph_plugins.mpnn.layer import MPNN
 
-__all__ = ["FAMILY"]
+__all__ = ["FAMILY", "MPNN"]

@@ -12,9 +12,10 @@ from collections.abc import Sequence
 import torch
 from e3nn import o3
 from protgraph_plugins.se3_transformer.kernel import PairwiseKernel
+from protgraph_plugins.tfn import ChannelwiseProduct
 from torch import Tensor, nn
 
-from protgraph.nn import AttentionMixin, ChannelwiseProduct, EdgeWeights, irreps_blocks
+from protgraph.nn import AttentionMixin, EdgeWeights, irreps_blocks
 from protgraph.ops import Edges
 
 __all__ = ["ChannelwiseAttention", "PairwiseAttention"]

@@ -11,10 +11,10 @@ from typing import Any, Literal
 
 import torch
 from e3nn import o3
+from protgraph_plugins.tfn import ChannelwiseProduct, TensorProductBackend
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-from protgraph.nn import ChannelwiseProduct, TensorProductBackend
 from protgraph.ops import Edges
 
 __all__ = ["PairwiseKernel", "RadialNets"]

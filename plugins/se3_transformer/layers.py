@@ -9,18 +9,12 @@ import torch
 from e3nn import o3
 from protgraph_plugins.se3_transformer.attention import ChannelwiseAttention, PairwiseAttention
 from protgraph_plugins.se3_transformer.kernel import PairwiseKernel, RadialNets
+from protgraph_plugins.tfn import ChannelwiseProduct, TensorProductBackend
 from torch import Tensor, nn
 
 from protgraph.data.graph import FieldSpec
 from protgraph.errors import OptionError
-from protgraph.nn import (
-    ChannelwiseProduct,
-    Gate,
-    GraphLayer,
-    IrrepsLinear,
-    TensorProductBackend,
-    irreps_blocks,
-)
+from protgraph.nn import Gate, GraphLayer, IrrepsLinear, irreps_blocks
 from protgraph.ops import BesselBasis, polar
 
 __all__ = ["NormReLU", "SE3Conv", "SE3Transformer"]

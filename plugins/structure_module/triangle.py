@@ -7,20 +7,13 @@ from importlib import import_module
 from typing import Any, ClassVar, Literal
 
 import torch
+from protgraph_plugins.tfn import require_cuequivariance, require_cuequivariance_kernels
 from torch import Tensor, nn
 from torch.nn.functional import scaled_dot_product_attention
 
 from protgraph.data.graph import Conformity, FieldSpec
 from protgraph.errors import OptionError, WiringError
-from protgraph.nn import (
-    LOOPS_OVER_PROTEINS,
-    GraphLayer,
-    gate_linear,
-    require_cuequivariance,
-    require_cuequivariance_kernels,
-    run_in_chunks,
-    split_heads,
-)
+from protgraph.nn import LOOPS_OVER_PROTEINS, GraphLayer, gate_linear, run_in_chunks, split_heads
 
 __all__ = ["TriangleAttention", "TriangleBackend", "TriangleMultiplication", "pair_width"]
 ENTRY_POINTS = {

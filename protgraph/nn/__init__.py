@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from protgraph.lazy_names import lazy_names
 from protgraph.nn.attention_recorder import AttentionMixin, AttentionRecorder, EdgeWeights, PairWeights
-from protgraph.nn.cuequivariance_backend import require_cuequivariance, require_cuequivariance_kernels
 from protgraph.nn.decoder import Decoder, DecoderState
 from protgraph.nn.dot_product_attention import DotProductAttention, pair_term, run_in_chunks
 from protgraph.nn.irreps import (
@@ -54,20 +53,16 @@ from protgraph.nn.standardize import RowBatchNorm, Standardize
 
 if TYPE_CHECKING:
     from protgraph.nn.layers.irreps import IrrepsLinear
-    from protgraph.nn.tensor_product import ChannelwiseProduct, TensorProductBackend
 
 # Public name → module, for names that need e3nn.
 _HOME = {
-    "ChannelwiseProduct": "protgraph.nn.tensor_product",
     "IrrepsLinear": "protgraph.nn.layers.irreps",
-    "TensorProductBackend": "protgraph.nn.tensor_product",
 }
 
 __all__ = [
     "AttentionMixin",
     "AttentionRecorder",
     "CHAINS_IN_ORDER",
-    "ChannelwiseProduct",
     "Decoder",
     "DecoderState",
     "DotProductAttention",
@@ -89,7 +84,6 @@ __all__ = [
     "PreNormBlock",
     "RowBatchNorm",
     "Standardize",
-    "TensorProductBackend",
     "activation",
     "add_low_rank_terms",
     "check_pair_factors",
@@ -107,8 +101,6 @@ __all__ = [
     "pair_term",
     "position_index",
     "reference_errors",
-    "require_cuequivariance",
-    "require_cuequivariance_kernels",
     "require_options",
     "rotary_code",
     "rotate",

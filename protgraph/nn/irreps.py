@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Gate",
-    "component_harmonics",
     "invariant_width",
     "invariants",
     "invariants_are_chiral",
@@ -42,21 +41,6 @@ def named_irreps_blocks(irreps: str) -> tuple[tuple[int, int], ...]:
 
 # What torch.compiler.assume_constant_result sets. That function imports torch._dynamo, 2 s (torch 2.13, 2026-11-23).
 setattr(named_irreps_blocks, "_dynamo_marked_constant", True)  # noqa: B010 -- not an attribute of the cache's type
-
-
-def component_harmonics(lmax: int) -> o3.SphericalHarmonics:
-    """Create a module of the real spherical harmonics up to ``lmax``, with e3nn's normalization "component".
-
-    It maps ``(E, 3)`` unit vectors to ``(E, (lmax + 1)²)`` and calls no scripted function.
-    """
-    from e3nn import get_optimization_defaults, o3, set_optimization_defaults
-
-    mode = get_optimization_defaults()["jit_mode"]
-    set_optimization_defaults(jit_mode="eager")
-    try:
-        return o3.SphericalHarmonics(list(range(lmax + 1)), normalize=False, normalization="component")
-    finally:
-        set_optimization_defaults(jit_mode=mode)
 
 
 # --- rotation-invariant scalars --------------------------------------------------------------------------------------

@@ -43,7 +43,7 @@ def test_info_prints_fields_options_and_source(run) -> None:
         "reads     h, edges",
         "writes    h",
         "heads: int ≥ 1 = ",
-        "graph_attention.py:",
+        "layer.py:",
         "Parameters",
     ):
         assert part in out
@@ -91,7 +91,7 @@ def test_a_claim_on_a_built_in_name_is_listed_and_described_with_its_distributio
     info = tmp_path / "acme_gated-0.3.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: acme-gated\nVersion: 0.3\n")
-    (info / "entry_points.txt").write_text("[protgraph.layers]\ngcn = protgraph.nn.layers.graph_attention:GAT\n")
+    (info / "entry_points.txt").write_text("[protgraph.layers]\ngcn = protgraph.nn.layers.convolutions:SAGE\n")
     monkeypatch.syspath_prepend(str(tmp_path))
     (row,) = [line for line in run("list", "layers").out.splitlines() if "acme-gated/gcn" in line]
     assert "acme-gated 0.3" in row and "'gcn' is built in" in row

@@ -1,4 +1,4 @@
-"""``attention``, ``global_attention``, the blocks, ``encoder`` and ``graph_transformer`` against other programs."""
+"""``attention``, ``global_attention``, the blocks and ``encoder`` against other programs."""
 
 from __future__ import annotations
 
@@ -10,14 +10,12 @@ from protgraph_plugins.esm.vocabulary import AATYPE_TOKENS, MASK, TOKENS
 from protgraph_plugins.esm.weights import encoder_from_esm
 from protgraph_plugins.structure_module.pair import EvoformerPair
 from torch import nn
-from torch_geometric.nn import TransformerConv
 
 from protgraph.data.graph.fields import FieldSpec, field
 from protgraph.errors import FieldError, OptionError, WiringError
 from protgraph.nn.dot_product_attention import DotProductAttention, pair_term
 from protgraph.nn.heads import Pool
 from protgraph.nn.layers.attention import Attention
-from protgraph.nn.layers.graph_attention import GraphTransformer
 from protgraph.nn.layers.transformer import PostNormBlock, PreNormBlock
 from protgraph.ops import Proteins
 from protgraph.structure.residues.alphabet import ALPHABET
@@ -171,32 +169,6 @@ def test_a_protein_longer_than_max_len_is_an_error():
     with pytest.raises(FieldError, match="position 5.* 4"):
         encoder(max_len=5, position="learned")({**SEQUENCE, "proteins": partition((3, 2))})
     encoder(max_len=6, position="learned")({**SEQUENCE, "proteins": partition((3, 2))})
-
-
-# PyG
-
-
-@pytest.mark.parametrize("beta", [False, True])
-@pytest.mark.parametrize("degree", [None, 3])
-@pytest.mark.parametrize("with_edges", [False, True])
-def test_graph_transformer_equals_pyg(scene, specs, agree, float64, beta, degree, with_edges):
-    s = scene(degree=degree)
-    names = ("h", "edges", "edge_attr") if with_edges else ("h", "edges")
-    ours = GraphTransformer({n: specs[n] for n in names}, dim=16, heads=4, beta=beta)
-    theirs = TransformerConv(12, 4, heads=4, beta=beta, edge_dim=5 if with_edges else None)
-    for part, name in enumerate(("lin_query", "lin_key", "lin_value")):
-        getattr(theirs, name).weight.data = ours.qkv.weight.data[16 * part : 16 * (part + 1)]
-        getattr(theirs, name).bias.data = ours.qkv.bias.data[16 * part : 16 * (part + 1)]
-    theirs.lin_skip.load_state_dict(ours.root.state_dict())
-    if beta:
-        theirs.lin_beta.load_state_dict(ours.beta.state_dict())
-    h = s.f["h"].requires_grad_()
-    wrt, attr = [h], None
-    if with_edges:
-        theirs.lin_edge.load_state_dict(ours.edge.state_dict())
-        attr = s.f["edge_attr"].requires_grad_()
-        wrt.append(attr)
-    agree(lambda: ours(s.inputs(names))["h"], lambda: theirs(h, s.index, attr), wrt, tol=1e-12)
 
 
 # Wiring

@@ -8,7 +8,6 @@ from protgraph_plugins.esm.encoder import Encoder
 
 from protgraph.nn.attention_recorder import AttentionMixin, AttentionRecorder, EdgeWeights, PairWeights
 from protgraph.nn.dot_product_attention import DotProductAttention
-from protgraph.nn.layers.graph_attention import GAT, GraphTransformer
 from protgraph.nn.layers.transformer import PreNormBlock, Transformer
 from protgraph.ops import Proteins
 
@@ -38,32 +37,6 @@ def test_recorded_weights_reproduce_a_transformer(scene, specs):
         out = layer(f)["h"]
     v = layer.qkv(f["h"]).unflatten(1, layer.shape).unbind(1)[2]
     weights = dense(recorder.weights["attention"][0], f["proteins"])
-    assert torch.allclose(torch.einsum("hij,jhc->ihc", weights, v).flatten(1) + layer.root(f["h"]), out, atol=1e-12)
-
-
-@pytest.mark.parametrize("version", [1, 2])
-@pytest.mark.parametrize("self_loops", [True, False])
-def test_recorded_weights_reproduce_gat(scene, specs, version, self_loops):
-    s, layer = scene(), GAT(specs, dim=8, heads=2, version=version, self_loops=self_loops)
-    f = s.inputs(("h", "edges", "edge_attr"))
-    with AttentionRecorder(layer) as recorder:
-        out = layer(f)["h"]
-    x = (layer.score.linear if version == 1 else layer.score.source)(f["h"]).unflatten(1, (2, 4))
-    recorded = recorder.weights[""][0]
-    weights = dense(recorded, s.proteins())
-    assert torch.allclose(torch.einsum("hij,jhc->ihc", weights, x).flatten(1) + layer.bias, out, atol=1e-12)
-    visible = torch.block_diag(*(part for _, part in recorded.dense(s.proteins())))
-    assert int(visible.sum()) == s.index.size(1) + self_loops * s.num_nodes and not weights[:, ~visible].any()
-
-
-def test_recorded_weights_reproduce_a_graph_transformer(scene, specs):
-    fields = {n: specs[n] for n in ("h", "edges")}
-    s, layer = scene(), GraphTransformer(fields, dim=8, heads=2)
-    f = s.inputs(("h", "edges"))
-    with AttentionRecorder(layer) as recorder:
-        out = layer(f)["h"]
-    v = layer.qkv(f["h"]).unflatten(1, layer.shape).unbind(1)[2]
-    weights = dense(recorder.weights[""][0], s.proteins())
     assert torch.allclose(torch.einsum("hij,jhc->ihc", weights, v).flatten(1) + layer.root(f["h"]), out, atol=1e-12)
 
 

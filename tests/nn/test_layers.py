@@ -14,9 +14,7 @@ from protgraph.nn.heads.edge import ContactHead, EdgeHead
 from protgraph.nn.heads.perceptron import GraphHead, NodeHead
 from protgraph.nn.layers.convolutions import GCN, GIN, SAGE
 from protgraph.nn.layers.embed import Constant, Embed
-from protgraph.nn.layers.graph_attention import GAT
 from protgraph.nn.layers.merge import GRU, Residual
-from protgraph.nn.layers.mpnn import MPNN
 from protgraph.nn.layers.pointwise import MLP, LayerNorm, Linear
 from protgraph.nn.layers.pyg_conv import PygConv
 from protgraph.nn.layers.transformer import Transformer
@@ -26,9 +24,6 @@ from protgraph.nn.module import GraphLayer, Head
 LAYERS = {
     "constant": (Constant, ("proteins",), {"dim": 3, "learned": True}),
     "embed": (Embed, ("aatype", "h"), {"dim": 8}),
-    "gat1": (GAT, ("h", "edges", "edge_attr"), {"dim": 8, "version": 1}),
-    "gat2": (GAT, ("h", "edges", "edge_attr"), {"dim": 8}),
-    "gat2_no_loops": (GAT, ("h", "edges"), {"dim": 8, "self_loops": False}),
     "gcn": (GCN, ("h", "edges", "edge_weight"), {"dim": 8}),
     "gcn_mean": (GCN, ("h", "edges"), {"dim": 16, "norm": "mean"}),
     "gin": (GIN, ("h", "edges"), {"dim": 8, "norm": "layer", "learn_eps": True}),
@@ -36,9 +31,6 @@ LAYERS = {
     "layer_norm": (LayerNorm, ("h",), {}),
     "linear": (Linear, ("h",), {"dim": 8}),
     "mlp": (MLP, ("h",), {"dim": 8}),
-    "mpnn_gru": (MPNN, ("h", "edges", "edge_attr"), {"dim": 12, "update": "gru", "aggregate": "mean"}),
-    "mpnn_max": (MPNN, ("h", "edges"), {"dim": 8, "aggregate": "max"}),
-    "mpnn_sum": (MPNN, ("h", "edges", "edge_attr"), {"dim": 8}),
     "pyg_conv": (PygConv, ("h", "edges"), {"dim": 8}),
     "residual": (Residual, ("h", "update"), {}),
     "sage_max": (SAGE, ("h", "edges"), {"dim": 8, "aggregate": "max"}),

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 import torch
+from protgraph_plugins.egnn import EGNN
 from protgraph_plugins.esm.weights import encoder_from_esm
 from protgraph_plugins.gearnet.reference import layers_from_torchdrug
 from protgraph_plugins.ipa.attention import IPA
 from protgraph_plugins.ipa.frames import BackboneUpdate
+from protgraph_plugins.tfn import TFN
 
 from protgraph.data.graph.fields import FieldSpec, field
 from protgraph.errors import CheckpointError, OptionError
-from protgraph.nn.layers.egnn import EGNN
-from protgraph.nn.layers.tfn import TFN
 from tests.reference.egnn import load_egcl
 from tests.reference.mace import load_product_basis
 from tests.reference.openfold import (

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from protgraph_plugins.egnn import EGNN
 from torch import Tensor
 
 from protgraph.data.graph.fields import FieldSpec, field
-from protgraph.nn.layers.egnn import EGNN
 from protgraph.nn.reference_weights import load_reference_state, reference_errors, require_options
 
 __all__ = ["load_egcl"]

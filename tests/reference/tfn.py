@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
+from protgraph_plugins.tfn import TFN
 from torch import Tensor
 
 from protgraph.data.graph.fields import FieldSpec, field
-from protgraph.nn.layers.tfn import TFN
 from protgraph.nn.reference_weights import load_reference_state, reference_errors, require_options
 
 __all__ = ["load_tensor_product_conv"]

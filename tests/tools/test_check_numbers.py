@@ -75,7 +75,7 @@ def test_a_table_of_scores_is_one_finding(tmp_path):
     "command",
     [
         "`make bench`", "`OMP_NUM_THREADS=1 protgraph bench spec.toml`", "`python -m benchmarks.large_set_plan`",
-        "`tests/nn/test_graph_attention.py`", "`time protgraph data check\npdb_core`",
+        "`tests/nn/test_convolutions.py`", "`time protgraph data check\npdb_core`",
         "```bash\nprotgraph bench spec.toml   # tables\n```",
         "```sh\nfor i in 1 2; do\n  true\ndone\npytest -m slow tests/nn\n```",
     ],

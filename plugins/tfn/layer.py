@@ -8,12 +8,11 @@ from typing import Any, ClassVar, Literal, cast
 
 import torch
 from e3nn import o3
+from protgraph_plugins.tfn.tensor_product import ChannelwiseProduct, TensorProductBackend, neighbor_sum
 from torch import Tensor, nn
 
-from protgraph.data.graph.fields import FieldSpec
-from protgraph.nn.irreps import Gate
-from protgraph.nn.module import GraphLayer
-from protgraph.nn.tensor_product import ChannelwiseProduct, TensorProductBackend, neighbor_sum
+from protgraph.data.graph import FieldSpec
+from protgraph.nn import Gate, GraphLayer
 from protgraph.ops import BesselBasis, polar
 
 __all__ = ["TFN"]

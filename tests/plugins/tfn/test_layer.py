@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 import torch
 from e3nn import o3
+from protgraph_plugins.tfn import TFN
 
 from benchmarks.plain_steerable import PlainTFN
 from protgraph import layers
 from protgraph.data.graph.fields import FieldSpec, field
 from protgraph.errors import OptionError, WiringError
 from protgraph.nn.irreps import Gate
-from protgraph.nn.layers.tfn import TFN
 from protgraph.ops import BesselBasis, Edges
 from protgraph.testing.symmetry import act, random_rotations, relative_error
 from tests.reference.tfn import load_tensor_product_conv

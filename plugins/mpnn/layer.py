@@ -10,10 +10,9 @@ from typing import Any, ClassVar, Literal
 import torch
 from torch import Tensor, nn
 
-from protgraph.data.graph.fields import FieldSpec
+from protgraph.data.graph import FieldSpec
 from protgraph.errors import WiringError
-from protgraph.nn.mlp import activation, mlp
-from protgraph.nn.module import GraphLayer
+from protgraph.nn import GraphLayer, activation
 from protgraph.ops import Edges, map_edge_blocks
 
 __all__ = ["MPNN"]
@@ -75,7 +74,13 @@ class MPNN(GraphLayer):
         self._as_one_matrix(2 * width + edge_width)
         self.act = activation(act, inplace=True)
         self.message = nn.Linear(dim, dim)
-        self.update = nn.GRUCell(dim, width) if update == "gru" else mlp([width + dim, dim, dim], act=act)
+        self.update: nn.Module
+        if update == "gru":
+            self.update = nn.GRUCell(dim, width)
+        else:
+            # The identity is the place of a dropout layer: files of weights name the last map "update.3".
+            first, last = nn.Linear(width + dim, dim), nn.Linear(dim, dim)
+            self.update = nn.Sequential(first, activation(act), nn.Identity(), last)
         self.declare(h=f"{dim}x0e")
 
     def _as_one_matrix(self, width: int) -> None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from protgraph_plugins.egnn import EGNN
 
 from benchmarks.plain_geometric import PlainEGCL
 from protgraph import layers
 from protgraph.data.graph.fields import field
 from protgraph.errors import OptionError, WiringError
-from protgraph.nn.layers.egnn import EGNN
 from protgraph.ops import Edges
 from protgraph.testing.symmetry import relative_error
 from tests.reference.egnn import load_egcl

@@ -10,13 +10,13 @@ from itertools import product
 from typing import Any, Literal, NamedTuple
 
 import torch
-from e3nn import o3
+from e3nn import get_optimization_defaults, o3, set_optimization_defaults
+from protgraph_plugins.tfn.cuequivariance_backend import require_cuequivariance, require_cuequivariance_kernels
 from torch import Tensor, nn
 from torch.nn.functional import linear as linear_map
 
 from protgraph.errors import OptionError
-from protgraph.nn.cuequivariance_backend import require_cuequivariance, require_cuequivariance_kernels
-from protgraph.nn.irreps import component_harmonics, irreps_blocks
+from protgraph.nn import irreps_blocks
 from protgraph.ops import Edges
 
 __all__ = ["ChannelwiseProduct", "TensorProductPath", "TensorProductBackend", "neighbor_sum"]
@@ -65,7 +65,7 @@ class ChannelwiseProduct(nn.Module):
         self.irreps_in = o3.Irreps(irreps_in)
         self.irreps_out = o3.Irreps(irreps_out)
         self.irreps_sh = o3.Irreps.spherical_harmonics(lmax)
-        self.harmonics = component_harmonics(lmax)
+        self.harmonics = _component_harmonics(lmax)
         self._blocks = irreps_blocks(self.irreps_in)
         self._dims = [ir.dim for _, ir in self.irreps_out]
 
@@ -179,6 +179,19 @@ def _sum_of_products(edges: Edges, a: Tensor, b: Tensor) -> Tensor:
     a_of_node = a.reshape(edges.num_nodes, rows, -1)
     b_of_node = b.reshape(edges.num_nodes, rows, -1)
     return a_of_node.mT @ b_of_node
+
+
+def _component_harmonics(lmax: int) -> o3.SphericalHarmonics:
+    """Create a module of the real spherical harmonics up to ``lmax``, with e3nn's normalization "component".
+
+    It maps ``(E, 3)`` unit vectors to ``(E, (lmax + 1)²)`` and calls no scripted function.
+    """
+    mode = get_optimization_defaults()["jit_mode"]
+    set_optimization_defaults(jit_mode="eager")
+    try:
+        return o3.SphericalHarmonics(list(range(lmax + 1)), normalize=False, normalization="component")
+    finally:
+        set_optimization_defaults(jit_mode=mode)
 
 
 class _CuEquivariance(nn.Module):

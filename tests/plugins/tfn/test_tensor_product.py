@@ -8,11 +8,10 @@ import pytest
 import torch
 from e3nn import o3
 from protgraph_plugins.se3_transformer.layers import SE3Transformer
+from protgraph_plugins.tfn import TFN, ChannelwiseProduct
 
 from protgraph.data.graph.fields import FieldSpec, field
 from protgraph.errors import MissingExtraError, OptionError
-from protgraph.nn.layers.tfn import TFN
-from protgraph.nn.tensor_product import ChannelwiseProduct
 from protgraph.ops import Edges
 from protgraph.testing.symmetry import relative_error
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 import torch
+from protgraph_plugins.mpnn import MPNN
 from torch import nn
 from torch_geometric.nn import MessagePassing
 
 from protgraph import layers
 from protgraph.errors import OptionError, WiringError
-from protgraph.nn.layers.mpnn import MPNN
 
 
 class PlainMessagePassing(MessagePassing):

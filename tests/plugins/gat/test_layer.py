@@ -1,13 +1,14 @@
-"""``gat`` equals PyG's GATConv and GATv2Conv."""
+"""``gat`` equals PyG's GATConv and GATv2Conv; its recorded attention weights are those of the forward pass."""
 
 from __future__ import annotations
 
 import pytest
 import torch
+from protgraph_plugins.gat import GAT
 from torch_geometric.nn import GATConv, GATv2Conv
 
 from protgraph.errors import OptionError
-from protgraph.nn.layers.graph_attention import GAT
+from protgraph.nn import AttentionRecorder
 
 HEADS = 4
 
@@ -88,3 +89,19 @@ def test_invalid_options_are_errors(specs):
         GAT(specs, dim=10)
     with pytest.raises(OptionError, match="version=3"):
         GAT(specs, version=3)
+
+
+@pytest.mark.parametrize("version", [1, 2])
+@pytest.mark.parametrize("self_loops", [True, False])
+def test_recorded_weights_reproduce_gat(scene, specs, float64, version, self_loops):
+    s, layer = scene(), GAT(specs, dim=8, heads=2, version=version, self_loops=self_loops)
+    f = s.inputs(("h", "edges", "edge_attr"))
+    with AttentionRecorder(layer) as recorder:
+        out = layer(f)["h"]
+    x = (layer.score.linear if version == 1 else layer.score.source)(f["h"]).unflatten(1, (2, 4))
+    recorded = recorder.weights[""][0]
+    blocks = [part for part, _ in recorded.dense(s.proteins())]
+    weights = torch.stack([torch.block_diag(*heads) for heads in zip(*blocks, strict=True)])  # (H, N, N)
+    assert torch.allclose(torch.einsum("hij,jhc->ihc", weights, x).flatten(1) + layer.bias, out, atol=1e-12)
+    visible = torch.block_diag(*(part for _, part in recorded.dense(s.proteins())))
+    assert int(visible.sum()) == s.index.size(1) + self_loops * s.num_nodes and not weights[:, ~visible].any()

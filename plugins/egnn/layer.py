@@ -9,10 +9,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import linear
 
-from protgraph.data.graph.fields import FieldSpec
+from protgraph.data.graph import FieldSpec
 from protgraph.errors import WiringError
-from protgraph.nn.mlp import activation
-from protgraph.nn.module import GraphLayer
+from protgraph.nn import GraphLayer, activation
 from protgraph.ops import Edges, map_edge_blocks
 
 __all__ = ["EGNN"]
