@@ -34,12 +34,16 @@ class RolesExtension(griffe.Extension):
             constant = griffe.Attribute(element.id, value=text, lineno=node.lineno, endlineno=node.end_lineno)
             constant.labels.add("module-attribute")
             agent.current.set_member(element.id, constant)
-            constant.docstring = griffe.Docstring(_comment(constant), parent=constant)
+            constant.docstring = griffe.Docstring(_comment(constant) or "Constant.", parent=constant)
 
     def on_object(self, *, obj: griffe.Object, **_: Any) -> None:
-        """Replace the text of the docstring of one object; a comment at a constant is its docstring."""
-        if obj.docstring is None and obj.is_attribute and obj.parent is not None and obj.parent.is_module:
-            obj.docstring = griffe.Docstring(_comment(obj), parent=obj)
+        """Replace the text of the docstring of one object; a comment at a constant or a field is its docstring."""
+        if obj.docstring is None and obj.is_attribute and obj.parent is not None:
+            comment = _comment(obj)
+            if obj.parent.is_module:
+                obj.docstring = griffe.Docstring(comment or "Constant.", parent=obj)
+            elif comment and _is_field(obj):
+                obj.docstring = griffe.Docstring(comment, parent=obj)
         if obj.docstring is not None:
             obj.docstring.value = to_markdown(obj.docstring.value, obj)
 
@@ -73,15 +77,22 @@ def to_markdown(text: str, obj: griffe.Object | None = None) -> str:
 
 
 def _comment(obj: griffe.Object) -> str:
-    """Return the comment above or behind a constant, or a text without content."""
+    """Return the comment above or behind a constant or a field; "" without one."""
     lines = obj.lines_collection[obj.filepath]
     first, last = (obj.lineno or 1) - 1, (obj.endlineno or obj.lineno or 1) - 1
     above: list[str] = []
-    while first > 0 and lines[first - 1].startswith("#"):
+    while first > 0 and lines[first - 1].lstrip().startswith("#"):
         first -= 1
         above.insert(0, lines[first].lstrip("#: "))
     behind = lines[last].partition("  # ")[2]
-    return " ".join(above) or (behind[:1].upper() + behind[1:]) or "Constant."
+    text = " ".join(above) or behind
+    return text[:1].upper() + text[1:]
+
+
+def _is_field(obj: griffe.Object) -> bool:
+    """Return True for an attribute that is declared in the body of a class, rather than set in a method."""
+    line = obj.lines_collection[obj.filepath][(obj.lineno or 1) - 1]
+    return re.match(rf"\s+{obj.name}\b", line) is not None
 
 
 def _resolve(target: str, obj: griffe.Object | None) -> str | None:

@@ -35,48 +35,27 @@ _Number = Annotated[int | float, BeforeValidator(lambda value: math.nan if value
 
 @dataclass(frozen=True, config=_CONFIG)
 class BenchJob:
-    """One planned run: everything that determines its numbers.
+    """One planned run: everything that determines its numbers."""
 
-    Parameters
-    ----------
-    model, task : str
-        Registry names; a task may be a label column of the user's table.
-    dataset : str
-        Registry name, or the name of a folder of user files.
-    graph : mapping
-        The model spec as plain data.
-    config : mapping
-        Options of ``FitConfig`` without the seed.
-    dataset_version : str
-        Version of a registered dataset; fingerprint of the files and labels of a folder.
-    folder, labels : str
-        Paths of a folder of user files and of its table; empty for a registered dataset. They are not part of the key:
-        ``dataset_version`` covers the content.
-    trained : str
-        Name or file of a trained model that is tested without training; ``model`` is its name in tables.
-    read : mapping
-        Options of :class:`protgraph.structure.ReadOptions` that differ from the defaults.
-    train_on : mapping of str to str
-        Fields of :class:`~protgraph.bench.spec.TrainingData`, if the model is trained on another dataset.
-    sources : mapping of str to str
-        Distribution, version and code digest of each component; see :func:`protgraph.bench.job_plan.plan_jobs`.
-    out : str
-        Folder to which predictions are written, not part of the key; empty writes none.
-    """
-
-    model: str
-    task: str
-    dataset: str
+    model: str  # registry name
+    task: str  # registry name; a task may be a label column of the user's table
+    dataset: str  # registry name, or the name of a folder of user files
     seed: int
-    graph: Mapping[str, Any] = field(default_factory=dict)
-    config: Mapping[str, Any] = field(default_factory=dict)
-    dataset_version: str = ""
+    graph: Mapping[str, Any] = field(default_factory=dict)  # the model spec as plain data
+    config: Mapping[str, Any] = field(default_factory=dict)  # options of `FitConfig` without the seed
+    dataset_version: str = ""  # version of a registered dataset; fingerprint of the files and labels of a folder
+    # folder of user files and its table; empty for a registered dataset. The paths are not part of the key:
+    # `dataset_version` covers the content
     folder: str = ""
-    labels: str = ""
+    labels: str = ""  # path of the table
+    # options of `structure.ReadOptions` that differ from the defaults
     read: Mapping[str, Any] = field(default_factory=dict)
+    # distribution, version and code digest of each component; see `bench.job_plan.plan_jobs`
     sources: Mapping[str, str] = field(default_factory=dict)
-    out: str = ""
+    out: str = ""  # folder to which predictions are written, not part of the key; empty writes none
+    # name or file of a trained model that is tested without training; `model` is its name in tables
     trained: str = ""
+    # fields of `bench.spec.TrainingData`, if the model is trained on another dataset
     train_on: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
@@ -112,80 +91,40 @@ class BenchJob:
 
 @dataclass(frozen=True, config=_CONFIG)
 class BenchRow:
-    """Result of one run.
+    """Result of one run."""
 
-    Parameters
-    ----------
-    key : str
-        Key of its :class:`BenchJob`.
-    model, task, dataset : str
-        As in the job.
-    config : mapping
-        Options of ``FitConfig``.
-    error : str
-        Empty for a finished run; otherwise the error, and no value below is meaningful.
-    metrics : mapping of str to mapping
-        Split ("val", "test" and any other) → metric → value, at the epoch chosen on the validation split.
-    monitor : str
-        Metric that chooses the epoch.
-    modes : mapping of str to str
-        Metric → "max" or "min", the better direction.
-    parameters : int
-        Number of learnable parameters.
-    residues_per_second : float
-        Training throughput, without validation.
-    seconds : float
-        Duration of the whole run: load, train, validate, test.
-    peak_memory_mib : float
-        Peak memory of the run; see :func:`protgraph.process_memory.peak_memory`.
-    epochs, best_epoch : int
-        Epochs run, and the chosen one, both counted from 1.
-    history : sequence of mapping
-        One entry per epoch: "epoch", "train_loss", "val_loss" and the validation metrics.
-    confusion : mapping of str to sequence
-        Split → ``(20, 20)`` counts, native residue types in rows and predicted ones in columns.
-    failures : sequence of Failure
-        Proteins that could not be used.
-    protein_scores : sequence of float
-        The monitored metric of each test protein; NaN where it is undefined, and empty if it is not known.
-    test_proteins : int
-        Proteins of the test split with a known label.
-    test_with_positives : int, optional
-        Of these, proteins with a positive label; None if labels are not yes/no labels.
-    test_set : str
-        Digest of the names of the test proteins.
-    predictions : mapping of str to str
-        Tested split → file of its predictions (:class:`protgraph.bench.run_predictions.RunPredictions`), relative to
-        the folder of the benchmark.
-    dataset_version : str
-        As in the job.
-    """
-
-    key: str
+    key: str  # key of its `BenchJob`
     model: str
     task: str
     dataset: str
     seed: int
-    config: Mapping[str, Any] = field(default_factory=dict)
-    error: str = ""
+    config: Mapping[str, Any] = field(default_factory=dict)  # options of `FitConfig`
+    error: str = ""  # empty for a finished run; otherwise the error, and no value below is meaningful
+    # split ("val", "test" and any other) → metric → value, at the epoch chosen on the validation split
     metrics: Mapping[str, Mapping[str, _Number]] = field(default_factory=dict)
-    monitor: str = ""
-    modes: Mapping[str, str] = field(default_factory=dict)
-    parameters: int = 0
-    residues_per_second: _Number = math.nan
-    seconds: _Number = math.nan
-    peak_memory_mib: _Number = math.nan
-    epochs: int = 0
-    best_epoch: int = 0
+    monitor: str = ""  # metric that chooses the epoch
+    modes: Mapping[str, str] = field(default_factory=dict)  # metric → "max" or "min", the better direction
+    parameters: int = 0  # number of learnable parameters
+    residues_per_second: _Number = math.nan  # training throughput, without validation
+    seconds: _Number = math.nan  # duration of the whole run: load, train, validate, test
+    peak_memory_mib: _Number = math.nan  # peak memory of the run; see `process_memory.peak_memory`
+    epochs: int = 0  # epochs that were run
+    best_epoch: int = 0  # the chosen one, counted from 1
+    # one entry per epoch: "epoch", "train_loss", "val_loss" and the validation metrics
     history: tuple[Mapping[str, _Number], ...] = ()
+    # split → `(20, 20)` counts, native residue types in rows and predicted ones in columns
     confusion: Mapping[str, list[list[int]]] = field(default_factory=dict)
-    failures: tuple[Failure, ...] = ()
+    failures: tuple[Failure, ...] = ()  # proteins that could not be used
+    # the monitored metric of each test protein; NaN where it is undefined, and empty if it is not known
     protein_scores: tuple[_Number, ...] = ()
-    test_proteins: int = 0
+    test_proteins: int = 0  # proteins of the test split with a known label
+    # of these, proteins with a positive label; None if labels are not yes/no labels
     test_with_positives: int | None = None
-    test_set: str = ""
+    test_set: str = ""  # digest of the names of the test proteins
+    # tested split → file of its predictions (`bench.run_predictions.RunPredictions`), relative to the
+    # folder of the benchmark
     predictions: Mapping[str, str] = field(default_factory=dict)
-    dataset_version: str = ""
+    dataset_version: str = ""  # as in the job
 
     def __repr__(self) -> str:
         score = f"test {self.monitor} {self.score:.4g}, epoch {self.best_epoch} of {self.epochs}"

@@ -51,47 +51,24 @@ _MISSING = Spread(math.nan, math.nan)
 
 @dataclass(frozen=True)
 class Summary:
-    """Results of one model on one task over its seeds.
+    """Results of one model on one task over its seeds."""
 
-    Parameters
-    ----------
-    model, task, dataset : str
-        Registry names.
-    seeds, failed : int
-        Number of finished and failed runs.
-    monitor : str
-        Metric that chooses the epoch and ranks the models.
-    modes : mapping of str to str
-        Metric → "max" or "min", the better direction.
-    splits : mapping of str to mapping
-        Split → metric → its spread; "test", "val" and any other.
-    parameters : int
-        Number of learnable parameters.
-    residues_per_second, peak_memory_mib, seconds : Spread
-        Per run.
-    protein_scores : tuple of float
-        The monitored metric of each test protein, mean over seeds; empty if it is not known.
-    test_set : str
-        Digest of the test proteins.
-    test_size : SplitSize
-        Numbers of test proteins.
-    """
-
-    model: str
+    model: str  # registry name, as task and dataset
     task: str
     dataset: str
-    seeds: int
-    failed: int
-    monitor: str
-    modes: Mapping[str, str]
-    splits: Mapping[str, Mapping[str, Spread]]
-    parameters: int
-    residues_per_second: Spread
-    peak_memory_mib: Spread
-    seconds: Spread
+    seeds: int  # number of finished runs
+    failed: int  # number of failed runs
+    monitor: str  # metric that chooses the epoch and ranks the models
+    modes: Mapping[str, str]  # metric → "max" or "min", the better direction
+    splits: Mapping[str, Mapping[str, Spread]]  # split → metric → its spread; "test", "val" and any other
+    parameters: int  # number of learnable parameters
+    residues_per_second: Spread  # per run
+    peak_memory_mib: Spread  # per run
+    seconds: Spread  # per run
+    # the monitored metric of each test protein, mean over seeds; empty if it is not known
     protein_scores: tuple[float, ...]
-    test_set: str
-    test_size: SplitSize
+    test_set: str  # digest of the test proteins
+    test_size: SplitSize  # numbers of test proteins
 
     @property
     def score(self) -> Spread:

@@ -65,55 +65,29 @@ KEY = "protgraph"  # key in the metadata of the safetensors file
 
 @dataclass(frozen=True, eq=False)
 class Checkpoint:
-    """A trained model with everything needed to use it on new structures.
+    """A trained model with everything needed to use it on new structures."""
 
-    Parameters
-    ----------
-    model : ProteinModel
-        The first member of an ensemble.
-    task : str
-        Name of the task.
-    others : sequence of ProteinModel
-        Further members of an ensemble, for the same target and with the same featurizers. Predictions are of the mean
-        of all members' logits.
-    calibration : CalibrationMap, optional
-        Map from (mean) logits to probabilities.
-    hidden : collection of str
-        Parts of a structure that are removed before featurizers run; see :class:`protgraph.task.InputMasking`.
-    one_chain : bool
-        True if the model was trained on single chains only.
-    visible_types : bool
-        True if graphs keep the residue types although ``hidden`` removes them from featurizers.
-    threshold : Tensor, optional
-        ``(C,)`` log-odds from which a label is predicted.
-    metrics : mapping of str to mapping
-        Split → metric → value.
-    trained : mapping
-        Plain data: dataset, options, epochs.
-    version : str
-        Version of protgraph at training.
-    components : sequence of ComponentSource
-        Distribution, object and code of each component at training; by default those that are installed.
-    training_set : TrainingSetSummary, optional
-        Descriptors of training proteins, to recognize inputs that are unlike them.
-    stored_predictions : mapping of str to Tensor
-        Entry of ``pdb_core`` → ``(rows, columns)``, what the model predicted when it was saved; see
-        :func:`protgraph.inference.verify_model`.
-    """
-
-    model: ProteinModel
-    task: str
+    model: ProteinModel  # the first member of an ensemble
+    task: str  # name of the task
+    # parts of a structure that are removed before featurizers run; see `task.InputMasking`
     hidden: Collection[str] = frozenset()
-    one_chain: bool = False
+    one_chain: bool = False  # True if the model was trained on single chains only
+    # True if graphs keep the residue types although `hidden` removes them from featurizers
     visible_types: bool = False
-    threshold: Tensor | None = None
-    metrics: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-    trained: Mapping[str, Any] = field(default_factory=dict)
-    version: str = __version__
+    threshold: Tensor | None = None  # `(C,)` log-odds from which a label is predicted
+    metrics: Mapping[str, Mapping[str, float]] = field(default_factory=dict)  # split → metric → value
+    trained: Mapping[str, Any] = field(default_factory=dict)  # plain data: dataset, options, epochs
+    version: str = __version__  # version of protgraph at training
+    # distribution, object and code of each component at training; by default those that are installed
     components: Sequence[ComponentSource] = ()
+    # descriptors of training proteins, to recognize inputs that are unlike them
     training_set: TrainingSetSummary | None = None
+    # further members of an ensemble, for the same target and with the same featurizers. Predictions are of the mean of
+    # all members' logits
     others: Sequence[ProteinModel] = ()
-    calibration: CalibrationMap | None = None
+    calibration: CalibrationMap | None = None  # map from (mean) logits to probabilities
+    # entry of `pdb_core` → `(rows, columns)`, what the model predicted when it was saved; see
+    # `inference.verify_model`
     stored_predictions: Mapping[str, Tensor] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

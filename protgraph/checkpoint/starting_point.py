@@ -31,37 +31,17 @@ class Parent:
 
 @dataclass(frozen=True)
 class StartingPoint:
-    """Trained weights that a training started from.
+    """Trained weights that a training started from."""
 
-    Parameters
-    ----------
-    source : str
-        Name or file of the parent.
-    digest : str
-        SHA-256 of the parent's weights, as ``protgraph info`` prints it.
-    model, target : str
-        Names of the parent's model and target.
-    loaded : list of str
-        Layers and head with the parent's weights, e.g. "layers.0 (embed)".
-    resized : list of str
-        Loaded parts of which only some rows are used.
-    skipped : list of str
-        Parts with new weights, with the reason.
-    notes : list of str
-        Differences that do not concern weights.
-    parent : dict, optional
-        The same data of the parent, if it started from another checkpoint.
-    """
-
-    source: str
-    digest: str
-    model: str
-    target: str
-    loaded: list[str]
-    resized: list[str]
-    skipped: list[str]
-    notes: list[str]
-    parent: dict[str, Any] | None = None
+    source: str  # name or file of the parent
+    digest: str  # SHA-256 of the parent's weights, as `protgraph info` prints it
+    model: str  # name of the parent's model
+    target: str  # name of the parent's target
+    loaded: list[str]  # layers and head with the parent's weights, e.g. "layers.0 (embed)".
+    resized: list[str]  # loaded parts of which only some rows are used
+    skipped: list[str]  # parts with new weights, with the reason
+    notes: list[str]  # differences that do not concern weights
+    parent: dict[str, Any] | None = None  # the same data of the parent, if it started from another checkpoint
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data for the checkpoint."""

@@ -44,7 +44,7 @@ class SplitResult(BaseModel):
     metrics: dict[str, tuple[float | None, float | None, float | None]] = {}
     # the same with one vote for each cluster, for metrics that take weights; empty if each protein is a cluster
     cluster_metrics: dict[str, tuple[float | None, float | None, float | None]] = {}
-    # ``ece_before``, ``ece_after``, ``brier_before`` and ``brier_after``; ``ece_after_clusters`` with one vote for each
+    # `ece_before`, `ece_after`, `brier_before` and `brier_after`; `ece_after_clusters` with one vote for each
     calibration: dict[str, float] = {}
 
 
@@ -69,27 +69,16 @@ class CallCounts(BaseModel):
 
 
 class CallRule(BaseModel):
-    """Rule by which a value is called, e.g. "destabilizing", with thresholds chosen on the validation split.
-
-    Parameters
-    ----------
-    name : str
-        Call, e.g. "destabilizing", or the label of a yes/no prediction.
-    at_least, below : float, optional
-        Values that are called: a calibrated probability, or a value with the unit of the prediction.
-    truth : str
-        What makes a call right, in words: "it binds DNA", "the measured ΔΔG is at least 1 kcal/mol".
-    splits : mapping of str to CallCounts
-        Numbers on each split.
-    """
+    """Rule by which a value is called, e.g. "destabilizing", with thresholds chosen on the validation split."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    name: str
+    name: str  # call, e.g. "destabilizing", or the label of a yes/no prediction.
+    # least value that is called: a calibrated probability, or a value with the unit of the prediction
     at_least: float | None = None
-    below: float | None = None
-    truth: str
-    splits: dict[str, CallCounts]
+    below: float | None = None  # values below it are called
+    truth: str  # what makes a call right, in words: "it binds DNA", "the measured ΔΔG is at least 1 kcal/mol"
+    splits: dict[str, CallCounts]  # numbers on each split
 
     def applies(self, value: float) -> bool:
         """Return True if a value is called; False for NaN."""
@@ -129,35 +118,7 @@ class Comparison(BaseModel):
 
 
 class ModelCard(BaseModel):
-    """Description of a trained model, written by :func:`protgraph.run_recipe`.
-
-    Parameters
-    ----------
-    license : str
-        License of the training data.
-    non_commercial : bool
-        True if that license forbids commercial use.
-    weights_note : str
-        What the license of the training data means for these weights.
-    left_out : str
-        Proteins of the dataset that were not used because an evaluated dataset has homologs of them.
-    reads : {"one chain", "all chains", "antibody domains"} or another part
-        What the model reads of a file, as in training; it selects it itself (:attr:`Checkpoint.reads`).
-    input : str
-        What the model was trained on and expects.
-    members : list of str
-        Model and seed of each member.
-    parameters : int
-        Of all members together.
-    versions : mapping of str to str
-        Versions at training.
-    seconds : float
-        Duration of training.
-    calls : list of CallRule
-        Calls that the model supports. Nothing is called without such a rule.
-    comparisons : list of Comparison
-        Floors and rivals on the splits of the card.
-    """
+    """Description of a trained model, written by :func:`protgraph.run_recipe`."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -166,22 +127,22 @@ class ModelCard(BaseModel):
     task: str
     dataset: str
     dataset_version: str
-    license: str
-    non_commercial: bool = False
-    weights_note: str = ""
-    left_out: str = ""
+    license: str  # license of the training data
+    non_commercial: bool = False  # True if that license forbids commercial use
+    weights_note: str = ""  # what the license of the training data means for these weights
+    left_out: str = ""  # proteins of the dataset that were not used because an evaluated dataset has homologs of them
     citation: str = ""
-    reads: str = ""
-    input: str = ""
+    reads: str = ""  # what the model reads of a file, as in training; it selects it itself (`Checkpoint.reads`)
+    input: str = ""  # what the model was trained on and expects
     limits: list[str] = []
-    members: list[str]
-    parameters: int
+    members: list[str]  # model and seed of each member
+    parameters: int  # of all members together
     calibration: str = ""
     splits: dict[str, SplitResult]
-    versions: dict[str, str]
-    seconds: float = 0.0
-    calls: list[CallRule] = []
-    comparisons: list[Comparison] = []
+    versions: dict[str, str]  # versions at training
+    seconds: float = 0.0  # duration of training
+    calls: list[CallRule] = []  # calls that the model supports. Nothing is called without such a rule.
+    comparisons: list[Comparison] = []  # floors and rivals on the splits of the card
 
     def call(self, name: str) -> CallRule | None:
         """Return the rule of a call, or None if the card does not support it."""

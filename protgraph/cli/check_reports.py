@@ -31,34 +31,16 @@ _SIGN = {"passed": ("✓", "green"), "failed": ("✗", "red"), "expected": ("~",
 
 @dataclass(frozen=True)
 class CheckOptions:
-    """Options of a check.
+    """Options of a check."""
 
-    Parameters
-    ----------
-    device : str
-        "cpu", "cuda" or "cuda:1".
-    full : bool
-        Read all proteins of datasets.
-    verbose : bool
-        Show all reports of a component, not only failures.
-    with_errors : bool
-        Measure the equivariance errors by type and device.
-    only : tuple of str
-        Names of the checks; empty: all.
-    timeout : float
-        Seconds for one check of a component of another distribution.
-    quick : bool
-        Leave out the checks that take seconds.
-    """
-
-    device: str
+    device: str  # "cpu", "cuda" or "cuda:1"
     dtype: str
-    full: bool
-    verbose: bool
-    with_errors: bool
-    only: tuple[str, ...] = ()
-    timeout: float = 300.0
-    quick: bool = False
+    full: bool  # read all proteins of datasets
+    verbose: bool  # show all reports of a component, not only failures
+    with_errors: bool  # measure the equivariance errors by type and device
+    only: tuple[str, ...] = ()  # names of the checks; empty: all
+    timeout: float = 300.0  # seconds for one check of a component of another distribution
+    quick: bool = False  # leave out the checks that take seconds
 
 
 class _Request(NamedTuple):

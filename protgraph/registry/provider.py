@@ -220,33 +220,16 @@ _LONG_IMPORT = 20.0  # seconds after which an import is named on standard error
 
 @dataclass(frozen=True)
 class RegistryEntry:
-    """Metadata of a registry name, available without importing the component.
+    """Metadata of a registry name, available without importing the component."""
 
-    Parameters
-    ----------
-    name : str
-        Registry name without variant: "gat", or "acme-gated/gcn" if another distribution has the name "gcn".
-    kind : str
-        E.g. "layer".
-    source : str
-        "distribution version", "import FILE" for a file of ``--import``, or "session" if only this process has it.
-    object : str
-        "module:attribute".
-    is_loaded : bool
-        True if the object has been imported.
-    distribution : str
-        Name of the distribution; "" for a registration of this process.
-    imported : str
-        File name or module that was imported to register the component; see
-        :func:`protgraph.registry.import_source`.
-    """
-
-    name: str
-    kind: str
+    name: str  # registry name without variant: "gat", or "acme-gated/gcn" if another distribution has the name "gcn"
+    kind: str  # e.g. "layer".
+    # "distribution version", "import FILE" for a file of `--import`, or "session" if only this process has it
     source: str
-    object: str
-    is_loaded: bool
-    distribution: str = ""
+    object: str  # "module:attribute"
+    is_loaded: bool  # True if the object has been imported
+    distribution: str = ""  # name of the distribution; "" for a registration of this process
+    # file name or module that was imported to register the component; see `registry.import_source`
     imported: str = ""
 
     @property

@@ -23,41 +23,20 @@ _OTHER_NUMBER = 1001  # added to author residue numbers
 
 @dataclass(frozen=True, eq=False)
 class TensorInputs(Inputs):
-    """Proteins as named tensors.
+    """Proteins as named tensors."""
 
-    Parameters
-    ----------
-    specs : mapping of str to FieldSpec
-        Fields by local name, the reduction objects ``edges`` and ``proteins`` included.
-    values : mapping of str to Tensor
-        The tensors among them, without ``edge_index``; ``(M, …)`` for M rows of their level.
-    edge_index : Tensor
-        ``(2, E)`` int64, sorted by target.
-    sizes : tuple of int
-        Nodes of each protein.
-    degree : int, optional
-        Number of incoming edges of every node, if all have equally many.
-    nonnegative : frozenset of str
-        Names of values that are never below 0.
-    is_batch : bool
-        Pass one batch, as models read it, instead of a dict of fields.
-    more_edges : mapping of str to Tensor
-        Named edge sets of a batch, ``(2, E)`` each as ``edge_index``.
-    more_nodes : mapping of str to tuple of int
-        Node sets of a batch: nodes of each protein.
-    ends : mapping of str to tuple of str
-        Node sets of the sources and the targets of edge sets; those that are not named join nodes of the graph.
-    """
-
-    specs: Mapping[str, FieldSpec]
-    values: Mapping[str, Tensor]
-    edge_index: Tensor
-    sizes: tuple[int, ...]
-    degree: int | None = None
-    nonnegative: frozenset[str] = field(default_factory=frozenset)
-    is_batch: bool = False
+    specs: Mapping[str, FieldSpec]  # fields by local name, the reduction objects `edges` and `proteins` included
+    values: Mapping[str, Tensor]  # the tensors among them, without `edge_index`; `(M, …)` for M rows of their level
+    edge_index: Tensor  # `(2, E)` int64, sorted by target
+    sizes: tuple[int, ...]  # nodes of each protein
+    degree: int | None = None  # number of incoming edges of every node, if all have equally many
+    nonnegative: frozenset[str] = field(default_factory=frozenset)  # names of values that are never below 0
+    is_batch: bool = False  # pass one batch, as models read it, instead of a dict of fields
+    # named edge sets of a batch, `(2, E)` each as `edge_index`
     more_edges: Mapping[str, Tensor] = field(default_factory=dict)
+    # node sets of a batch: nodes of each protein
     more_nodes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    # node sets of the sources and the targets of edge sets; those that are not named join nodes of the graph
     ends: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
     @property

@@ -23,38 +23,22 @@ __all__ = ["Wiring"]
 
 @dataclass(frozen=True, eq=False)
 class Wiring:
-    """A component with its input fields and options chosen.
+    """A component with its input fields and options chosen."""
 
-    Parameters
-    ----------
-    label : str
-        The chosen input fields; empty if the component has only one wiring.
-    create : callable
-        Takes options other than the usual ones; returns a new module with parameters from torch's global generator.
-    make_inputs : callable
-        Returns the inputs; rigid transforms of whole proteins act on these.
-    make_degenerate : callable
-        Returns degenerate inputs, by description.
-    make_tensors : callable, optional
-        Returns the inputs as named tensors, of which orders and values can be changed; None if there are none.
-    find_reads : callable, optional
-        Returns the names in those tensors that the output must depend on.
-    make_regular : callable, optional
-        Makes tensors in which all nodes have equally many neighbors.
-    make_large : callable, optional
-        Takes a number of residues, of proteins, and whether one node has hundreds of neighbors; returns inputs.
-    make_even : callable, optional
-        Returns the wiring in which pseudoscalars and chiral scalars are plain scalars; None if it reads none of them.
-    """
-
-    label: str
+    label: str  # the chosen input fields; empty if the component has only one wiring
+    # takes options other than the usual ones; returns a new module with parameters from torch's global generator
     create: Callable[[Mapping[str, object]], nn.Module]
-    make_inputs: Callable[[], Inputs]
-    make_degenerate: Callable[[], Mapping[str, Inputs]]
+    make_inputs: Callable[[], Inputs]  # returns the inputs; rigid transforms of whole proteins act on these
+    make_degenerate: Callable[[], Mapping[str, Inputs]]  # returns degenerate inputs, by description
+    # returns the inputs as named tensors, of which orders and values can be changed; None if there are none
     make_tensors: Callable[[Inputs], TensorInputs] | None = None
+    # returns the names in those tensors that the output must depend on
     find_reads: Callable[[TensorInputs], tuple[str, ...]] | None = None
+    # makes tensors in which all nodes have equally many neighbors
     make_regular: Callable[[], TensorInputs] | None = None
+    # takes a number of residues, of proteins, and whether one node has hundreds of neighbors; returns inputs
     make_large: Callable[[int, int, bool], Inputs] | None = None
+    # returns the wiring in which pseudoscalars and chiral scalars are plain scalars; None if it reads none of them
     make_even: Callable[[], Wiring | None] | None = None
 
     @property

@@ -23,56 +23,6 @@ def _counts(text: str) -> Mapping[str, int]:
 class LossReport:
     """Counts of everything that is in a file and not in the result, and of what was changed.
 
-    Parameters
-    ----------
-    models : int
-        Models besides the selected one.
-    altloc_atoms : int
-        Atoms of alternate locations besides the selected one.
-    duplicate_atoms : int
-        Atoms with a name that occurs before in their residue; the first is kept.
-    invalid_atoms : int
-        Atoms without usable coordinates (NaN, infinite or beyond 10⁵ Å).
-    inferred_elements : int
-        Atoms whose element is inferred from their name, because the file has no symbol of an element.
-    hydrogens : int
-        Hydrogen and deuterium atoms.
-    dummy_atoms : int
-        Atoms of residues that are none, e.g. pseudoatoms of NMR (QB), PyMOL (PS1), and lone pairs (LPA).
-    moved_residues : int
-        Residues whose atoms the file has apart from their chain, moved to their place: modified residues that follow
-        the chain, and alternate locations that are not next to their residue.
-    waters : int
-        Water molecules.
-    ligands : mapping of str to int
-        Molecules that are neither protein, water nor nucleic acid, by residue name.
-    nucleic : int
-        Nucleotides.
-    excluded_chains : mapping of str to int
-        Residues of unselected chains, of every kind of molecule, by chain.
-    outside_parts : mapping of str to int
-        Residues outside the parts of the protein that a model reads, e.g. antibody domains, by chain.
-    repeated_chains : mapping of str to int
-        Residues of a second chain with an id already used, by their new chain id, e.g. "A-2".
-    modified : mapping of str to int
-        Modified residues read as their parent amino acid, by residue name.
-    unknown : mapping of str to int
-        Residues without a known parent, read as X, by residue name.
-    without_ca : mapping of str to int
-        Amino-acid residues left out because they lack CA, by residue name.
-    missing_backbone : int
-        Residues that lack N, C or O.
-    gap_letters : int
-        Gaps ("-" and ".") of a sequence, left out.
-    stops : int
-        Stops ("*") at the end of a sequence, left out.
-    lower_case : int
-        Lower-case letters of a sequence, read as residues.
-    gaps : int
-        Chain breaks: consecutive residues without a peptide bond between them.
-    warnings : tuple of str
-        Warnings of the parser.
-
     Examples
     --------
     >>> report = LossReport(waters=3).merge(LossReport(waters=1, ligands={"HEM": 2}))
@@ -80,28 +30,44 @@ class LossReport:
     ['4 water molecules left out', '2 other molecules left out (HEM 2)']
     """
 
-    models: int = _count("other model{s} left out")
+    models: int = _count("other model{s} left out")  # models besides the selected one
+    # atoms of alternate locations besides the selected one
     altloc_atoms: int = _count("atom{s} of alternate locations left out")
+    # atoms with a name that occurs before in their residue; the first is kept
     duplicate_atoms: int = _count("atom{s} with a name that occurs before in the residue left out")
+    # atoms without usable coordinates (NaN, infinite or beyond 10⁵ Å)
     invalid_atoms: int = _count("atom{s} without usable coordinates left out")
+    # atoms whose element is inferred from their name, because the file has no symbol of an element
     inferred_elements: int = _count("element{s} inferred from atom names")
-    hydrogens: int = _count("hydrogen atom{s} left out")
+    hydrogens: int = _count("hydrogen atom{s} left out")  # hydrogen and deuterium atoms
+    # atoms of residues that are none, e.g. pseudoatoms of NMR (QB), PyMOL (PS1), and lone pairs (LPA).
     dummy_atoms: int = _count("dummy atom{s} left out")
+    # residues whose atoms the file has apart from their chain, moved to their place: modified residues that follow the
+    # chain, and alternate locations that are not next to their residue
     moved_residues: int = _count("residue{s} moved to the right place in the chain")
     waters: int = _count("water molecule{s} left out")
+    # molecules that are neither protein, water nor nucleic acid, by residue name
     ligands: Mapping[str, int] = _counts("other molecule{s} left out")
     nucleic: int = _count("nucleotide{s} left out")
+    # residues of unselected chains, of every kind of molecule, by chain
     excluded_chains: Mapping[str, int] = _counts("residue{s} of other chains left out")
+    # residues outside the parts of the protein that a model reads, e.g. antibody domains, by chain.
     outside_parts: Mapping[str, int] = _counts("residue{s} outside the parts that the model reads left out")
+    # residues of a second chain with an id already used, by their new chain id, e.g. "A-2".
     repeated_chains: Mapping[str, int] = _counts("residue{s} of a repeated chain id renamed")
+    # modified residues read as their parent amino acid, by residue name
     modified: Mapping[str, int] = _counts("modified residue{s} read as the parent")
+    # residues without a known parent, read as X, by residue name
     unknown: Mapping[str, int] = _counts("residue{s} of unknown type read as X")
+    # amino-acid residues left out because they lack CA, by residue name
     without_ca: Mapping[str, int] = _counts("residue{s} without CA left out")
-    missing_backbone: int = _count("residue{s} without all backbone atoms")
-    gap_letters: int = _count("gap{s} of the sequence left out")
-    stops: int = _count("stop{s} at the end of the sequence left out")
+    missing_backbone: int = _count("residue{s} without all backbone atoms")  # residues that lack N, C or O
+    gap_letters: int = _count("gap{s} of the sequence left out")  # gaps ("-" and ".") of a sequence, left out
+    stops: int = _count("stop{s} at the end of the sequence left out")  # stops ("*") at the end of a sequence, left out
+    # Lower-case letters of a sequence, read as residues
     lower_case: int = _count("lower-case letter{s} read as residues")
-    gaps: int = _count("chain break{s}")
+    gaps: int = _count("chain break{s}")  # chain breaks: consecutive residues without a peptide bond between them
+    # warnings of the parser
     warnings: tuple[str, ...] = field(default=(), metadata={"text": "warning{s} of the parser"})
 
     def merge(self, *others: LossReport) -> LossReport:
