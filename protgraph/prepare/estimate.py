@@ -25,14 +25,9 @@ __all__ = ["Estimate", "estimate_store"]
 class Estimate:
     """Estimate of a preparation.
 
-    Parameters
-    ----------
-    files, shards, sample : int
-        Numbers of inputs, of shards, and of inputs that were measured.
-    failed : int
-        Measured proteins that cannot be used.
-    residues, bytes, seconds : float
-        Residues and bytes of the store, and time with the given number of processes.
+    ``files``, ``shards``, ``sample``: numbers of inputs, of shards, and of inputs that were measured. ``failed``:
+    measured proteins that cannot be used. ``residues``, ``bytes``, ``seconds``: residues and bytes of the store, and
+    time with the given number of processes.
     """
 
     files: int
@@ -58,17 +53,9 @@ def estimate_store(
     The sample is prepared by this process in a temporary folder. What it costs is multiplied by the expected residues
     of all files over those of the sample; time is divided by the number of processes.
 
-    Parameters
-    ----------
-    sources, plan, read, jobs, shard_residues
-        See :func:`protgraph.prepare.prepare_store`.
-    sample : int
-        Number of files to draw. If there are not more, residues and bytes are exact.
-
-    Raises
-    ------
-    DatasetError
-        There are no inputs.
+    ``sources``, ``plan``, ``read``, ``jobs``, ``shard_residues``: see :func:`protgraph.prepare.prepare_store`.
+    ``sample``: number of files to draw. If there are not more, residues and bytes are exact. Raises
+    :class:`DatasetError` if there are no inputs.
     """
     begin = time.perf_counter()
     read = (read or ReadOptions()).with_ligands(plan.needs_ligands)

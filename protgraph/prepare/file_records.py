@@ -35,10 +35,7 @@ _UNKNOWN = 300.0  # residues of an entry that is not fetched yet, or of a missin
 def file_records(sources: Source | Iterable[Source], read: ReadOptions) -> Iterator[InputRecord]:
     """Yield a record for each file, archive entry and protein of a graph store.
 
-    Parameters
-    ----------
-    sources, read
-        See :func:`protgraph.featurize.iter_graphs`.
+    ``sources``, ``read``: see :func:`protgraph.featurize.iter_graphs`.
     """
     for unit in request_units(sources, read):
         entry = unit[0].read

@@ -30,14 +30,8 @@ SHARD_RESIDUES = 25_000
 class InputRecord:
     """One input of a store, e.g. a file; it gives any number of proteins.
 
-    Parameters
-    ----------
-    label : str
-        Unique name.
-    residues : float
-        Expected number of residues, from the size of the file.
-    data : object
-        What the work reads; picklable.
+    ``label``: unique name. ``residues``: expected number of residues, from the size of the file. ``data``: what the
+    work reads; picklable.
     """
 
     label: str
@@ -49,12 +43,8 @@ class InputRecord:
 class ShardTask:
     """The records of one shard, in order.
 
-    Parameters
-    ----------
-    number : int
-        Place of the shard in the store.
-    deadly : frozenset of str
-        Labels of records at which processes die; they become failures.
+    ``number``: place of the shard in the store. ``deadly``: labels of records at which processes die; they become
+    failures.
     """
 
     number: int
@@ -79,10 +69,7 @@ def split_shards(records: Iterable[InputRecord], *, residues: int = SHARD_RESIDU
     is below a threshold (content-defined chunking). If records are added, removed or changed, the boundaries of
     other shards stay where they are.
 
-    Parameters
-    ----------
-    residues : int
-        Mean of the expected residues of a shard. A larger record is a shard of its own.
+    ``residues``: mean of the expected residues of a shard. A larger record is a shard of its own.
 
     Examples
     --------
@@ -130,25 +117,11 @@ def run_shards(
     A task at which processes die is run again at the end, without the records at which they die. Closing the generator
     ends the processes.
 
-    Parameters
-    ----------
-    tasks : iterable of ShardTask
-        Read as processes become free.
-    work : callable
-        Picklable function from a task to its result, e.g. :class:`protgraph.prepare.ShardWork`.
-    engine : str
-        "local": processes of this computer. "ray", of ``protgraph_plugins.scale``: a Ray cluster.
-    jobs : int
-        Number of processes; 0 runs in this process.
-
-    Raises
-    ------
-    OptionError
-        The engine is not known.
-    WorkerDiedError
-        The processes of a task die, but not at one of its records.
-    Exception
-        The exception of the function; it ends the run.
+    ``tasks``: read as processes become free. ``work``: picklable function from a task to its result, e.g.
+    :class:`protgraph.prepare.ShardWork`; an exception of it ends the run. ``engine``: "local": processes of this
+    computer. "ray", of ``protgraph_plugins.scale``: a Ray cluster. ``jobs``: number of processes; 0 runs in this
+    process. Raises :class:`OptionError` if the engine is not known. Raises :class:`WorkerDiedError` if the processes of
+    a task die, but not at one of its records.
     """
     _check_engine(engine, jobs)
     if jobs == 0:

@@ -29,15 +29,10 @@ Apply = Callable[[Callable[[InputRecord], str], Sequence[InputRecord]], Iterable
 class RecordWork:
     """Work on one input record: picklable functions, the same in every process.
 
-    Parameters
-    ----------
-    results : callable
-        From a record to the digest of its content, equal to that of ``content``, and a result for each of its proteins.
-    content : callable
-        From a record to the digest of its content, e.g. the SHA-256 of its file; "" if it cannot be read.
-    code : str or None
-        Digest of everything but the inputs that determines the graphs: code, features, options. None if that is not
-        known; shards are then never reused.
+    ``results``: from a record to the digest of its content, equal to that of ``content``, and a result for each of its
+    proteins. ``content``: from a record to the digest of its content, e.g. the SHA-256 of its file; "" if it cannot be
+    read. ``code``: digest of everything but the inputs that determines the graphs: code, features, options. None if
+    that is not known; shards are then never reused.
     """
 
     results: Callable[[InputRecord], tuple[str, Sequence[GraphResult | Failure]]]
@@ -49,20 +44,10 @@ class RecordWork:
 class ShardResult:
     """A finished shard.
 
-    Parameters
-    ----------
-    layout : dict
-        Layout of its graphs; empty if it has none.
-    is_reused : bool
-        True if the shard was finished before.
-    seconds : array of float
-        Time for each protein, in the order of :func:`protgraph.prepare.store_builder.shard_rows`; empty if reused.
-    total_seconds : float
-        Time for the shard.
-    record_sizes : tuple of (int, float)
-        Residues and seconds of each record; empty if reused.
-    notes : tuple of str
-        Messages for the user.
+    ``layout``: layout of its graphs; empty if it has none. ``is_reused``: True if the shard was finished before.
+    ``seconds``: time for each protein, in the order of :func:`protgraph.prepare.store_builder.shard_rows`; empty if
+    reused. ``total_seconds``: time for the shard. ``record_sizes``: residues and seconds of each record; empty if
+    reused. ``notes``: messages for the user.
     """
 
     entry: ShardEntry
@@ -80,14 +65,8 @@ class ShardWork:
 
     The name of a shard is the digest of the labels and contents of its records and of the code.
 
-    Parameters
-    ----------
-    folder : Path
-        Folder of the unfinished store.
-    checksums : mapping of str to str
-        Key of each shard of an earlier store → SHA-256 of its file.
-    earlier : Path, optional
-        The earlier store.
+    ``folder``: folder of the unfinished store. ``checksums``: key of each shard of an earlier store → SHA-256 of its
+    file. ``earlier``: the earlier store.
     """
 
     folder: Path
@@ -140,10 +119,7 @@ class ShardWork:
     def reuse(self, task: ShardTask, apply: Apply = map) -> ShardResult | None:
         """Return the shard if it was written before from the same contents, by this run or for the earlier store.
 
-        Parameters
-        ----------
-        apply : callable
-            Apply a function to each record, e.g. ``map`` of a ``concurrent.futures.ThreadPoolExecutor``.
+        ``apply``: apply a function to each record, e.g. ``map`` of a ``concurrent.futures.ThreadPoolExecutor``.
         """
         if self.work.code is None:
             return None

@@ -48,18 +48,9 @@ Progress = Callable[[float | None, float, ShardResult], None]
 class PreparedStore:
     """Result of a preparation.
 
-    Parameters
-    ----------
-    store : GraphStore or None
-        None if there is no protein.
-    shards : tuple of ShardEntry
-        All shards, in the order of the inputs.
-    reused : int
-        Shards that were finished before.
-    first_failures : tuple of Failure
-        The first ten failures; ``store.failures`` has all.
-    notes : tuple of str
-        Messages for the user.
+    ``store``: None if there is no protein. ``shards``: all shards, in the order of the inputs. ``reused``: shards that
+    were finished before. ``first_failures``: the first ten failures; ``store.failures`` has all. ``notes``: messages
+    for the user.
     """
 
     store: GraphStore | None
@@ -170,14 +161,9 @@ def prepare_records(
 ) -> PreparedStore:
     """Write the graphs of any records to a store; :func:`prepare_store` does that for files.
 
-    Parameters
-    ----------
-    records : iterable of InputRecord
-        Read as shards are made; the total for ``progress`` is None unless it is a sequence.
-    info : mapping, optional
-        Plain data to keep in the store.
-    out, engine, jobs, shard_residues, overwrite, update, manifest, progress
-        See :func:`prepare_store`.
+    ``records``: read as shards are made; the total for ``progress`` is None unless it is a sequence. ``info``: plain
+    data to keep in the store. ``out``, ``engine``, ``jobs``, ``shard_residues``, ``overwrite``, ``update``,
+    ``manifest``, ``progress``: see :func:`prepare_store`.
     """
     final = Path(os.path.realpath(out))
     info = dict(info or {})

@@ -28,8 +28,6 @@ class EdgeHead(Head):
 
     Parameters
     ----------
-    target : Target
-        Its size C is the width of the logits.
     hidden : int
         Width of the hidden layer.
     symmetric : bool

@@ -137,8 +137,6 @@ class GraphHead(PerceptronHead):
 
     Parameters
     ----------
-    target : Target
-        Its size C is the width of the logits.
     pool : {"mean", "sum", "max", "attention", "queries"}
         Pooling of residues, see :class:`protgraph.nn.heads.Pool`.
     hidden, act, dropout

@@ -30,8 +30,6 @@ class Embed(GraphLayer):
 
     Parameters
     ----------
-    fields : mapping of str to FieldSpec
-        Categories, real scalars and masks, all of nodes or all of edges.
     dim : int
         Width of the output.
     dropout : float
@@ -39,8 +37,8 @@ class Embed(GraphLayer):
 
     Notes
     -----
-    Reads (variadic): scalar fields ``(N, F)`` or categories ``(N,)``; a mask counts as 0 or 1. Missing values are 0
-    with a mask beside them, since fields are finite.
+    Reads (variadic): scalar fields ``(N, F)`` or categories ``(N,)``, all of nodes or all of edges; a mask counts as 0
+    or 1. Missing values are 0 with a mask beside them, since fields are finite.
     Writes: ``h`` ``(N, dim)``, ``dim x 0e``.
     """
 

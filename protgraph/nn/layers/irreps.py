@@ -31,14 +31,12 @@ class IrrepsLinear(GraphLayer):
 
     Parameters
     ----------
-    fields : mapping of str to FieldSpec
-        Real fields of one level, of any irreps.
     irreps : str
         Output irreps, e.g. ``"64x0e+16x1o"``; each must be among those read.
 
     Notes
     -----
-    Reads (variadic): real fields, e.g. ``h`` ``(N, irreps)`` or ``orientation`` ``(N, 2, 3)``.
+    Reads (variadic): real fields of one level, e.g. ``h`` ``(N, irreps)`` or ``orientation`` ``(N, 2, 3)``.
     Writes: ``h`` ``(N, irreps)``.
 
     References

@@ -23,8 +23,6 @@ class Residual(GraphLayer):
 
     Parameters
     ----------
-    fields : mapping of str to FieldSpec
-        h and update of equal width.
     act : str
         Activation function of the update.
     dropout : float

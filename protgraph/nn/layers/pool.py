@@ -24,7 +24,6 @@ class PoolSources(GraphLayer):
 
     Parameters
     ----------
-    fields : mapping of str to FieldSpec
     reduce : {"mean", "sum", "max"}
         Of vectors and higher irreps, mean and sum.
 

@@ -171,7 +171,7 @@ def _radii(element: np.ndarray) -> np.ndarray:
 def ligand_links(residues: Residues) -> np.ndarray:
     """Return covalent bonds of ligands to the protein and to each other, e.g. glycans and covalent inhibitors.
 
-    ``residues``: a atoms, optionally with ligands. Returns ``(2, P)`` int64 atoms a < b; ligand atoms have indices from
+    ``residues``: A atoms, optionally with ligands. Returns ``(2, P)`` int64 atoms a < b; ligand atoms have indices from
     A.
 
     Two nonmetal atoms are bonded if their distance differs from the sum of their covalent radii by at most 0.4 Å, as in

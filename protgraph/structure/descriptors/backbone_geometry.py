@@ -152,14 +152,7 @@ _NO_SIDECHAIN = (*BACKBONE, "OXT")
 
 
 def cb_or_ca(residues: Residues) -> np.ndarray:
-    """Return CB of the file, else the virtual CB, else (without N or C) CA.
-
-    Returns ``(N, 3)`` float64, Å.
-
-    References
-    ----------
-    See :func:`protgraph.structure.descriptors.backbone_geometry.virtual_cb`.
-    """
+    """Return CB of the file, else that of :func:`virtual_cb`, else (without N or C) CA, ``(N, 3)`` float64, Å."""
     point = beta_carbon(residues)
     return np.where(np.isnan(point), residues.pos, point)
 
