@@ -27,7 +27,10 @@ PAGES = [
     *sorted(ROOT.glob("datasets/*/README.md")),
 ]
 #: Pages whose Python blocks run for each change.
-FIRST_PAGES = (ROOT / "README.md", ROOT / "docs" / "start.md", ROOT / "docs" / "plugins.md")
+FIRST_PAGES = (
+    ROOT / "README.md",
+    *(ROOT / "docs" / f"{name}.md" for name in ("start", "plugins", "plugin_networks", "plugin_data")),
+)
 #: Small entries, enough for three splits.
 STRUCTURES = ("1ubq", "1ajj", "134l", "1fas", "1bo0", "1rx4", "1gya", "2fvv", "1rxz", "4qyf")
 #: Checkpoint of an example → model and task.
