@@ -155,7 +155,7 @@ def test_the_model_zoo_has_the_numbers_of_the_cards(tools):
     card = json.loads((ROOT / "plugins" / "trained" / "dna_site" / "card.json").read_text(encoding="utf-8"))
     value, low, high = card["splits"]["test"]["metrics"]["auprc"]
     (row,) = re.findall(r"^\| \[dna_site\].*", text, flags=re.M)
-    assert f"auprc {value:.3f} ({low:.3f} to {high:.3f})" in row
+    assert f"auprc {value:.3f} [{low:.3f}, {high:.3f}]" in row
     assert text.count("\n| [") == len(list(ROOT.glob("plugins/trained/*/card.json")))
 
 

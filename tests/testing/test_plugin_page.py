@@ -18,7 +18,6 @@ DOCS = Path(__file__).resolve().parents[2] / "docs"
 PAGES = [DOCS / f"{name}.md" for name in ("plugins", "plugin_networks", "plugin_data")]
 NAMES = {
     "center_distance": "featurizer",
-    "far_chords": "featurizer",
     "atom_contacts": "featurizer",
     "edge_inverse_square": "featurizer",
     "tips": "featurizer",
@@ -28,7 +27,6 @@ NAMES = {
     "tip_message": "layer",
     "two_layer": "head",
     "mixture": "head",
-    "energy_and_force": "head",
     "acme": "model",
     "crowding_class": "task",
     "log_b": "task",
@@ -76,7 +74,7 @@ def test_a_head_of_the_pages_with_several_outputs_trains(written, tmp_path):
 
 @pytest.mark.slow
 def test_the_components_of_the_pages_train_together(written, tmp_path):
-    features = ["center_distance", pg.component("knn", k=8), "far_chords", "edge_distance", "edge_inverse_square"]
+    features = ["center_distance", pg.component("knn", k=8), "atom_contacts", "edge_distance", "edge_inverse_square"]
     layers = [
         pg.component("embed", reads=["aatype", "center_distance"], dim=16),
         pg.component("embed", reads=["edge_inverse_square"], dim=4, writes={"h": "edge_attr"}),
