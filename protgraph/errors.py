@@ -164,6 +164,36 @@ class ComponentError(ProtgraphError, RuntimeError):
         self.kind, self.name, self.source, self.protein, self.location = kind, name, source, protein, location
 
 
+class NonFiniteError(ComponentError):
+    """The loss or a gradient of a training step is NaN or infinite.
+
+    Parameters
+    ----------
+    step, epoch : int
+        Number of the optimizer step from 0, and of the epoch from 1.
+    proteins : tuple of str
+        Names of the proteins with such values; all of the batch if it is none in particular.
+    folder : str
+        Folder with the saved step for ``protgraph replay``; "" if it was not saved.
+    cause : ComponentError, optional
+        Names the component at fault.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        step: int,
+        epoch: int,
+        proteins: tuple[str, ...],
+        folder: str = "",
+        cause: ComponentError | None = None,
+    ) -> None:
+        fault = cause or ComponentError("")
+        super().__init__(message, kind=fault.kind, name=fault.name, source=fault.source, location=fault.location)
+        self.step, self.epoch, self.proteins, self.folder = step, epoch, proteins, folder
+
+
 class FieldError(ProtgraphError, ValueError):
     """A graph field is not registered, or has the wrong shape, dtype or level."""
 

@@ -10,7 +10,6 @@ from typing import Annotated, Any
 
 from pydantic import Field, TypeAdapter, ValidationError
 
-from protgraph import __version__
 from protgraph.errors import OptionError, ProtgraphError, suggest
 
 __all__ = [
@@ -82,12 +81,13 @@ def check_format_version(
     protgraph.errors.OptionError: store 'graphs' has format version 4; protgraph ... reads up to version 3. Install
     protgraph 0.5.0 or later: pip install 'protgraph-pyg>=0.5.0'.
     """
-    is_number = isinstance(version, int) and not isinstance(version, bool)
-    if is_number and oldest <= version <= newest:
-        return
+    from protgraph import __version__  # at the top, mypy cannot resolve the cycle
+
     readable = f"versions {oldest} to {newest}" if oldest < newest else f"version {newest}"
-    if not is_number:
+    if not isinstance(version, int) or isinstance(version, bool):
         raise error(f"{where} has format version {version!r}. Allowed: {readable}.")
+    if oldest <= version <= newest:
+        return
     if version < oldest:
         raise error(f"{where} has format version {version}; protgraph {__version__} reads {readable}. {older}")
     install = "the newest protgraph: pip install --upgrade protgraph-pyg"

@@ -49,7 +49,7 @@ GROUPS = {
     ),
     "Data": ("fetch", "data", "featurize", "describe"),
     "Train and compare models": ("train", "recipe", "bench"),
-    "Components and installation": ("list", "info", "doctor", "check", "verify", "new-plugin"),
+    "Components and installation": ("list", "info", "doctor", "check", "verify", "replay", "new-plugin"),
 }
 #: Commands in the order of ``protgraph --help``; those that are not here, e.g. of other distributions, follow.
 COMMANDS = tuple(name for names in GROUPS.values() for name in names)

@@ -7,7 +7,8 @@ import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import lightning.pytorch as pl
 import numpy as np
@@ -19,10 +20,11 @@ from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.fsdp import FSDPModule, fully_shard
 from torch_geometric.data import Batch
 
-from protgraph.errors import CheckpointError, ComponentError, OptionError
+from protgraph.checkpoint.checkpoint_file import Checkpoint
+from protgraph.errors import CheckpointError, ComponentError, NonFiniteError, OptionError, list_first
 from protgraph.evaluation.evaluation import BatchPredictions, join_predictions, predict_batch
 from protgraph.model.build import ProteinModel
-from protgraph.model.nonfinite import find_nonfinite_component
+from protgraph.model.nonfinite import describe_nonfinite, find_nonfinite_component
 from protgraph.task.losses import known_labels
 from protgraph.task.metrics import best_threshold, compute_metrics
 from protgraph.task.task import Task
@@ -30,12 +32,23 @@ from protgraph.train.auxiliary import AuxiliaryTask
 from protgraph.train.config import FitConfig
 from protgraph.train.coordinate_noise import add_noise
 from protgraph.train.data_module import FitData
+from protgraph.train.gradients import GradientWatch
+from protgraph.train.saved_step import repeat_step, save_step
 from protgraph.train.session import random_state, set_random_state
 from protgraph.wording import count_noun
 
 __all__ = ["FitModule", "ShardedStrategy", "is_sharded", "learning_rate_factor", "resolve_strategy", "shard_model"]
 
 WARM_UP = 0.05  # of all steps
+_GPU_INTERVAL = 20  # steps; reading a number waits for the device
+
+
+class StepInputs(NamedTuple):
+    """Inputs of a training step: the batch after masking and noise, its labels, and torch's random state."""
+
+    batch: Batch
+    y: Tensor
+    random_state: Tensor
 
 
 class FitModule(pl.LightningModule):
@@ -63,6 +76,10 @@ class FitModule(pl.LightningModule):
         True if all predictions of the last validation are equal, e.g. those of the baseline "majority".
     nonfinite : ComponentError or None
         Names the featurizer or layer whose output made the validation loss NaN or infinite.
+    gradients : GradientWatch
+        Norms of the gradients.
+    step_folder : Path or None
+        Where a step is saved whose loss or gradient is not finite; None saves none.
 
     Notes
     -----
@@ -95,6 +112,8 @@ class FitModule(pl.LightningModule):
         self.residues, self.seconds = 0, 0.0
         self.notes: tuple[str, ...] = ()
         self.nonfinite: ComponentError | None = None
+        self.gradients = GradientWatch()
+        self.step_folder: Path | None = None
         self.predicts_constant = False
         self._random: list[dict[str, Any]] | None = None
         self._start: float | None = None  # start of the training time not yet in `seconds`
@@ -239,11 +258,10 @@ class FitModule(pl.LightningModule):
         batch, y = self.task.inputs.apply(batch, self._generator, training=True)
         if self.config.noise:
             batch = add_noise(batch, self.config.noise, self._generator)
+        self._inputs = StepInputs(batch, y, torch.get_rng_state())
         outputs = {name: value.float() for name, value in self.model(batch).items()}
-        loss = self.model.head.training_loss(outputs, y)
-        if loss is None:
-            loss = self.task.batch_loss(self.loss, outputs["logits"], y, batch)
-        self._check_finite(loss, batch)
+        loss = self._loss_of(outputs, self._inputs)
+        self._check_loss(loss, batch)
         count = known_labels(y).sum()
         if self.trainer.world_size == 1:
             self._nodes += batch.num_nodes
@@ -261,14 +279,85 @@ class FitModule(pl.LightningModule):
         self._count += count
         return share * self.trainer.world_size  # Lightning averages gradients over processes
 
-    def _check_finite(self, loss: Tensor, batch: Batch) -> None:
-        """Find the component that made the loss NaN, while the weights are finite; on a GPU in the first step only."""
-        is_costly = self.global_step > 0 and loss.device.type != "cpu"
-        if self.nonfinite is not None or is_costly or is_sharded(self.model) or math.isfinite(loss.detach()):
+    def _loss_of(self, outputs: Mapping[str, Tensor], inputs: StepInputs) -> Tensor:
+        """Compute the loss of a batch, a scalar, from the outputs of the head."""
+        loss = self.model.head.training_loss(outputs, inputs.y)
+        return self.task.batch_loss(self.loss, outputs["logits"], inputs.y, inputs.batch) if loss is None else loss
+
+    @property
+    def _reads_numbers(self) -> bool:
+        """True in steps whose loss and gradient are read; on a GPU that waits for the device."""
+        return self.device.type == "cpu" or self.global_step % _GPU_INTERVAL == 0
+
+    def _check_loss(self, loss: Tensor, batch: Batch) -> None:
+        """Stop at a loss that is not finite; several processes stop at the gradient, which is that of all."""
+        if is_sharded(self.model) or not self._reads_numbers or math.isfinite(loss.detach()):
             return
-        self.nonfinite = find_nonfinite_component(self.model, batch)
-        if self.nonfinite is not None and not self.global_step:
-            raise self.nonfinite
+        fault = find_nonfinite_component(self.model, batch)
+        if self.trainer.world_size == 1:
+            raise self._nonfinite_step("the loss", fault)
+        if fault is not None and not self.global_step:
+            raise fault
+
+    def on_before_optimizer_step(self, optimizer: torch.optim.Optimizer) -> None:
+        """Stop at a gradient that is not finite, before the weights are changed."""
+        if is_sharded(self.model):
+            return
+        norm = self.gradients.update(self.model.named_parameters())
+        if not self._reads_numbers:
+            return
+        if not math.isfinite(norm):
+            raise self._nonfinite_step("the gradient", find_nonfinite_component(self.model, self._inputs.batch))
+        self.gradients.check_size(float(norm), self.global_step)
+
+    def on_train_epoch_end(self) -> None:
+        """Note parameters without an effect after the first epoch in which all of them are trained."""
+        is_first = self.current_epoch == 0
+        if is_first and not is_sharded(self.model) and not self.config.unfreeze_after:
+            self.gradients.describe_unused(self.model.named_parameters())
+
+    def _nonfinite_step(self, quantity: str, fault: ComponentError | None) -> NonFiniteError:
+        """Save the present step, and return its error."""
+        inputs, precision = self._inputs, self.config.precision
+        names = tuple(map(str, inputs.batch.name))
+        step, epoch = self.global_step, self.current_epoch + 1
+        text = f"step {step} of training (epoch {epoch}): {quantity} is not finite"
+        if self.device.type != "cpu":
+            text += f". On a GPU it is read in one of {_GPU_INTERVAL} steps; device='cpu' finds the step and saves it"
+            return NonFiniteError(f"{text}.", step=step, epoch=epoch, proteins=names, cause=fault)
+
+        # The same forward pass again: where is the first such value, and in which proteins?
+        gradients: dict[str, Tensor] = {}
+        bad_proteins: list[str] = []
+
+        def output_gradients(outputs: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
+            floats = {name: value.float() for name, value in outputs.items()}
+            bad_proteins.extend(_proteins_not_finite(floats["logits"], inputs.batch, names))
+            results = torch.autograd.grad(self._loss_of(floats, inputs), list(floats.values()), allow_unused=True)
+            for name, result in zip(floats, results, strict=True):
+                if result is not None:
+                    gradients[name] = result
+            return gradients
+
+        traces = repeat_step(self.model, inputs.batch, output_gradients, inputs.random_state, precision=precision)
+        cause = describe_nonfinite(traces)
+        proteins = tuple(bad_proteins) or names
+        text += f"; first {cause}" if cause else ""
+        text += f", proteins {list_first(proteins, 5)}."
+        text += " Use a smaller lr" if fault is None else f" {fault}"
+        folder = self._save_step(gradients, {"step": step, "epoch": epoch, "proteins": proteins, "cause": cause})
+        if folder:
+            text = f"{text.rstrip('.')}. The step is saved: protgraph replay {folder}"
+        return NonFiniteError(f"{text}.", step=step, epoch=epoch, proteins=proteins, folder=folder, cause=fault)
+
+    def _save_step(self, gradients: Mapping[str, Tensor], record: Mapping[str, Any]) -> str:
+        """Save the present step, and return its folder; "" if there is none, or a checkpoint cannot have the model."""
+        if self.step_folder is None or self.global_rank or self.config.lora or self.config.compile:
+            return ""
+        record = {**record, "precision": self.config.precision, "config": self.config.to_dict()}
+        checkpoint = Checkpoint(self.model, self.task.name, hidden=self.task.inputs.hidden)
+        save_step(self.step_folder, checkpoint, self._inputs.batch, gradients, self._inputs.random_state, record=record)
+        return str(self.step_folder)
 
     def on_validation_start(self) -> None:
         """Sum loss, residues and time of the epoch over all processes."""
@@ -373,6 +462,18 @@ class FitModule(pl.LightningModule):
         lists: list[list[Any]] = [[] for _ in range(self.trainer.world_size)]
         torch.distributed.all_gather_object(lists, items)
         return [one[i] for i in range(max(map(len, lists))) for one in lists if i < len(one)]
+
+
+def _proteins_not_finite(logits: Tensor, batch: Batch, names: Sequence[str]) -> list[str]:
+    """Return the proteins with logits that are not finite; none if their rows are not nodes or proteins."""
+    is_bad = ~torch.isfinite(logits.detach()).reshape(len(logits), -1).all(1)
+    if len(logits) == batch.num_nodes:
+        numbers = batch.batch[is_bad].unique().tolist()
+    elif len(logits) == len(names):
+        numbers = is_bad.nonzero()[:, 0].tolist()
+    else:
+        numbers = []
+    return [names[number] for number in numbers]
 
 
 def _shapes(state: Mapping[str, Tensor]) -> dict[str, torch.Size]:

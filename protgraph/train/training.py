@@ -202,6 +202,7 @@ def _run(
     """Train with fixed random streams, and evaluate the best epoch; ``start`` is the time of the call."""
     from protgraph.train.data_module import FitData
     from protgraph.train.run_folder import RunFolder
+    from protgraph.train.saved_step import SAVED_STEP
     from protgraph.train.trainer import load_best, load_best_so_far, train
 
     config, task, splits = setup.config, setup.task, setup.prepared.splits
@@ -221,6 +222,7 @@ def _run(
         logged = identity | {"model": setup.network.spec.name}
         with quiet_lightning(), reproducible(config, device):
             module = setup.module()
+            module.step_folder = None if run_dir is None else folder.path / SAVED_STEP
             if folder.earlier_epochs is not None:
                 module.notes = (*module.notes, _describe_extension(folder.earlier_epochs, config))
             fields = None if options.reads_batches else module.batch_fields
@@ -288,7 +290,7 @@ def _result(
         seconds=time.perf_counter() - start,
         training_set=training_set,
         calibration=calibration,
-        notes=(*prepared.notes, *module.notes),
+        notes=(*prepared.notes, *module.notes, *module.gradients.notes),
         interrupted=interrupted,
         start=setup.start,
         adapters=adapters,
