@@ -27,7 +27,7 @@ __all__ = [
     "measure_equivariance",
 ]
 
-_LARGEST = 10  # rows of the page that are within their limits
+_LARGEST = 5  # rows of the page that are within their limits
 
 
 @dataclass(frozen=True)
