@@ -292,6 +292,17 @@ def draw_trained_models(path: Path) -> None:
     _save(figure, path)
 
 
+def draw_embeddings(path: Path) -> None:
+    """Draw the steps from structures to vectors, and what they are for."""
+    boxes = [
+        ("structures", "my_structures/*.cif"),
+        ("model", "protgraph embed\nstructure_encoder"),
+        ("vectors", "one per residue,\ntheir mean per protein\nvectors.npz"),
+        ("use", "search: similar proteins\nfit a model of yours\nbench probes: their worth"),
+    ]
+    _flow(path, boxes, 1.35)
+
+
 def draw_predictions(path: Path) -> None:
     """Plot the probability of a ligand site on the trace and along the sequence, with the residues that touch it."""
     dataset = pg.load_dataset("pdb_core", task="ligand_binding")
@@ -594,6 +605,29 @@ def draw_datasets(path: Path) -> None:
     handles = [axes.barh(0, 0, color=color, label=split) for split, color in colors.items()]
     figure.legend(handles=handles, loc="outside right upper", frameon=False)
     _save(figure, path)
+
+
+def draw_training(path: Path) -> None:
+    """Draw what a run writes, and from where it continues."""
+    boxes = [
+        ("train", "an epoch on train,\nthen metrics on val"),
+        ("state", "OUT.run: weights,\noptimizer, random streams;\n--resume continues here"),
+        ("checkpoint", "best epoch of val\nOUT.safetensors"),
+        ("test", "metrics with\n95 % intervals,\nonce, at the end"),
+    ]
+    _flow(path, boxes, 1.35)
+
+
+def draw_make_a_trained_model(path: Path) -> None:
+    """Draw the steps of a recipe."""
+    boxes = [
+        ("recipe", "my_site.toml:\ndataset, task,\nmodels, seeds"),
+        ("members", "one per seed,\nmean of their logits"),
+        ("calibration", "probabilities and\nthreshold,\nfitted on val"),
+        ("evaluation", "every other split,\nonce"),
+        ("folder", "model.safetensors\ncard with results\nand limits"),
+    ]
+    _flow(path, boxes, 1.35)
 
 
 def draw_own_loop(path: Path) -> None:
@@ -981,6 +1015,7 @@ PICTURES: dict[str, Callable[[Path], None]] = {
     "questions.svg": draw_questions,
     "trained_models.svg": draw_trained_models,
     "predictions.svg": draw_predictions,
+    "embeddings.svg": draw_embeddings,
     "view.png": draw_view,
     "pockets.png": draw_pockets,
     "model_quality.svg": draw_model_quality,
@@ -994,6 +1029,8 @@ PICTURES: dict[str, Callable[[Path], None]] = {
     "small_data.svg": draw_small_data,
     "tasks.png": draw_tasks,
     "datasets.svg": draw_datasets,
+    "training.svg": draw_training,
+    "make_a_trained_model.svg": draw_make_a_trained_model,
     "own_loop.svg": draw_own_loop,
     "benchmarks.svg": draw_benchmarks,
     "attention.png": draw_attention,
