@@ -43,7 +43,7 @@ def _model(name: str, *, networks: int, dim: int, messages: int, point_dim: int,
     for logit in logits:
         layers += _network(dim=dim, messages=messages, point_dim=point_dim, logit=logit)
     layers += [
-        component("pocketnet_mean", reads=logits, nodes=POINTS, writes={"h": f"{POINTS}_probability"}),
+        component("mean_probability", reads=logits, nodes=POINTS, writes={"h": f"{POINTS}_probability"}),
         component("pool", reduce="max", edges="around", reads={"source_h": f"{POINTS}_probability"}),
         component("pool", reduce="max", edges=f"from_{ATOMS}"),
         component("pocketnet_log_odds"),

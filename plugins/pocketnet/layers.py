@@ -1,4 +1,4 @@
-"""Layers of PocketNet: gated messages between atoms, attention of points to atoms, mean of networks."""
+"""Layers of PocketNet: gated messages between atoms, attention of points to atoms, log-odds of probabilities."""
 
 from __future__ import annotations
 
@@ -11,16 +11,14 @@ from torch import Tensor, nn
 
 from protgraph import FieldSpec, GraphLayer
 from protgraph.data import Conformity
-from protgraph.errors import WiringError
 from protgraph.ops import unit_or_zero
 
-__all__ = ["PocketNetAttention", "PocketNetEmbed", "PocketNetLogOdds", "PocketNetMean", "PocketNetMessage"]
+__all__ = ["PocketNetAttention", "PocketNetEmbed", "PocketNetLogOdds", "PocketNetMessage"]
 ENTRY_POINTS = {
     "protgraph.layers": {
         "pocketnet_attention": "PocketNetAttention",
         "pocketnet_embed": "PocketNetEmbed",
         "pocketnet_log_odds": "PocketNetLogOdds",
-        "pocketnet_mean": "PocketNetMean",
         "pocketnet_message": "PocketNetMessage",
     }
 }
@@ -207,37 +205,6 @@ class PocketNetAttention(GraphLayer):
         of_nearest = edges.sum(is_nearest[:, None] * edges.source(s))
         around = self.shape(f[SHAPE.name].to(s.dtype))
         return {"h": self.output(torch.cat([pooled, around, of_nearest], 1))}
-
-
-class PocketNetMean(GraphLayer):
-    """Mean probability of several networks: ``h_i = mean_n σ(x_n,i)``.
-
-    Parameters
-    ----------
-    fields : mapping of str to FieldSpec
-        One logit ``(N, 1)`` of each network.
-
-    Notes
-    -----
-    Reads (variadic): such fields. Writes: ``h`` ``(N, 1)``, ``1x0e``.
-    """
-
-    variadic: ClassVar[bool] = True
-    writes: ClassVar[tuple[str, ...]] = ("h",)
-    conformity: ClassVar[Conformity] = Conformity(
-        inputs={"first": FieldSpec("first", "node", "1x0e"), "second": FieldSpec("second", "node", "1x0e")}
-    )
-
-    def __init__(self, fields: Mapping[str, FieldSpec]) -> None:
-        super().__init__(fields)
-        widths = {name: spec.dim for name, spec in fields.items()}
-        if not widths or set(widths.values()) != {1}:
-            raise WiringError(f"pocketnet_mean reads fields of widths {widths}. Allowed: one logit of each network.")
-        self.declare(h=FieldSpec("h", "node", "1x0e", chiral=any(spec.chiral for spec in fields.values())))
-
-    def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
-        """Compute ``h (N, 1)``."""
-        return {"h": torch.stack([torch.sigmoid(f[name]) for name in self.fields]).mean(0)}
 
 
 class PocketNetLogOdds(GraphLayer):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Mapping
 from importlib import metadata
@@ -14,7 +13,7 @@ from torch import Tensor
 
 from protgraph import Target
 from protgraph.errors import CheckpointError, MissingExtraError
-from protgraph.model import PublishedWeights, convert_state, read_weights
+from protgraph.model import PublishedWeights, check_published_file, convert_state, read_weights
 
 __all__ = ["CHECKSUMS", "FOLDER_VARIABLE", "convert_pocketnet_state", "find_pocketnet", "load_pocketnet"]
 
@@ -104,12 +103,8 @@ def _checked(path: Path, checksum: str) -> Path:
             f"weights of pocketnet not found: {path}. Version 0.3.0 has this file.\n"
             "Run: pip install --no-deps pocketnet==0.3.0"
         )
-    digest = hashlib.sha256(path.read_bytes()).hexdigest()
-    if digest != checksum:
-        raise CheckpointError(
-            f"weights of pocketnet differ from those of version 0.3.0: {path} (SHA-256 {digest[:12]}…, published "
-            f"{checksum[:12]}…). Run: pip install --force-reinstall --no-deps pocketnet==0.3.0"
-        )
+    advice = "Required: version 0.3.0. Run: pip install --force-reinstall --no-deps pocketnet==0.3.0"
+    check_published_file(path, checksum, model="pocketnet", advice=advice)
     return path
 
 

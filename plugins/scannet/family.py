@@ -61,7 +61,7 @@ def _published(variant: str) -> ModelSpec:
             outputs.append(f"logits_{number}")
             layers[-1] = component("scan_attention", edges="wide", kernels=32, writes={"h": outputs[-1]})
     if outputs:
-        layers.append(component("scan_mean", reads=outputs))
+        layers.append(component("mean_probability", reads=outputs, log_odds=True))
     return ModelSpec(
         f"scannet.{variant}",
         features=_features(),

@@ -11,16 +11,14 @@ from torch.nn.functional import relu, softplus
 
 from protgraph import Edges, FieldSpec, GraphLayer
 from protgraph.data import Conformity
-from protgraph.errors import WiringError
 from protgraph.nn import RowBatchNorm
 
-__all__ = ["GaussianKernels", "ScanAttention", "ScanDense", "ScanFilter", "ScanMean", "ScanPool"]
+__all__ = ["GaussianKernels", "ScanAttention", "ScanDense", "ScanFilter", "ScanPool"]
 ENTRY_POINTS = {
     "protgraph.layers": {
         "scan_attention": "ScanAttention",
         "scan_dense": "ScanDense",
         "scan_filter": "ScanFilter",
-        "scan_mean": "ScanMean",
         "scan_pool": "ScanPool",
     }
 }
@@ -288,36 +286,3 @@ def _pair_geometry(pos: Tensor, z: Tensor, index: Tensor, edges: Edges) -> Tenso
         places.to(pos.dtype),
     ]
     return torch.stack(columns, 1)
-
-
-class ScanMean(GraphLayer):
-    """Log-odds of the mean probability of several networks: ``logit(mean_n softmax(h_n)_1)``.
-
-    Parameters
-    ----------
-    fields : mapping of str to FieldSpec
-        Two scalars ``(N, 2)`` of each network: the logits of no and yes.
-
-    Notes
-    -----
-    Reads (variadic): such fields. Writes: ``h`` ``(N, 1)``, ``1x0e``.
-    """
-
-    variadic: ClassVar[bool] = True
-    writes: ClassVar[tuple[str, ...]] = ("h",)
-    conformity: ClassVar[Conformity] = Conformity(
-        inputs={"first": FieldSpec("first", "node", "2x0e"), "second": FieldSpec("second", "node", "2x0e")}
-    )
-
-    def __init__(self, fields: Mapping[str, FieldSpec]) -> None:
-        super().__init__(fields)
-        widths = {name: spec.dim for name, spec in fields.items()}
-        if not widths or set(widths.values()) != {2}:
-            raise WiringError(f"scan_mean reads fields of widths {widths}. Allowed: two scalars of each network.")
-        chiral = any(spec.chiral for spec in fields.values())
-        self.declare(h=FieldSpec("h", "node", "1x0e", chiral=chiral))
-
-    def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
-        """Compute ``h (N, 1)``."""
-        log = torch.stack([f[name].log_softmax(1) for name in self.fields]).logsumexp(0)  # (N, 2)
-        return {"h": log[:, 1:] - log[:, :1]}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,7 +12,7 @@ from torch import Tensor
 
 from protgraph import Target
 from protgraph.errors import CheckpointError, MissingExtraError
-from protgraph.model import PublishedWeights, convert_state
+from protgraph.model import PublishedWeights, check_published_file, convert_state
 from protgraph.structure import ALPHABET
 
 __all__ = ["CHECKSUMS", "FOLDER_VARIABLE", "convert_scannet_state", "load_scannet", "read_keras_file"]
@@ -86,12 +85,8 @@ def _published_file(name: str, network: str) -> Path:
             f"weights of {name} not found: {path}.\n"
             f"Run: git clone https://github.com/jertubiana/ScanNet, and set {FOLDER_VARIABLE} to its folder 'models'."
         )
-    digest = hashlib.sha256(path.read_bytes()).hexdigest()
-    if digest != CHECKSUMS[network]:
-        raise CheckpointError(
-            f"weights of {name} differ from the published ones: {path} (SHA-256 {digest[:12]}…, published "
-            f"{CHECKSUMS[network][:12]}…). Download the file again. For other weights: pretrained(…, file=…)."
-        )
+    advice = "Download the file again. For other weights: pretrained(…, file=…)."
+    check_published_file(path, CHECKSUMS[network], model=name, advice=advice)
     return path
 
 

@@ -17,7 +17,7 @@ from protgraph.model.summary import (
     standardized_inputs,
     summarize_model,
 )
-from protgraph.model.weights import convert_state, find_weights, read_model_state, read_weights
+from protgraph.model.weights import check_published_file, convert_state, find_weights, read_model_state, read_weights
 from protgraph.registry.component import ComponentSpec, component
 
 __all__ = [
@@ -32,6 +32,7 @@ __all__ = [
     "as_model_spec",
     "build_model",
     "change_model",
+    "check_published_file",
     "compile_layers",
     "component",
     "convert_state",

