@@ -5,8 +5,6 @@
 from __future__ import annotations
 
 import math
-from functools import reduce
-from operator import mul
 
 import torch
 from torch import Tensor, nn
@@ -30,17 +28,20 @@ def polar(vec: Tensor) -> tuple[Tensor, Tensor]:
         ``(E, 3)``, unit vectors. A zero vector has direction 0 and gradient 0.
     """
     square = vec.square().sum(-1, keepdim=True)  # (E, 1)
-    apart = square > 0
-    safe = torch.where(apart, square, torch.ones_like(square)).sqrt()
-    nothing = torch.zeros_like(safe)
-    return torch.where(apart, safe, nothing), vec * torch.where(apart, safe.reciprocal(), nothing)
+    is_zero = square == 0
+    # The square root of 0 has no finite gradient: 1 stands in for it, also in the division.
+    length = square.masked_fill(is_zero, 1.0).sqrt()
+    inverse = length.reciprocal().masked_fill(is_zero, 0.0)
+    distance = length.masked_fill(is_zero, 0.0)
+    return distance, vec * inverse
 
 
 def unit_or_zero(v: Tensor) -> Tensor:
     """Return ``v / |v|`` along the last axis; 0, with gradient 0, where v is 0."""
-    squared = v.square().sum(-1, keepdim=True)
-    is_zero = squared == 0
-    return (v / squared.masked_fill(is_zero, 1.0).sqrt()).masked_fill(is_zero, 0.0)
+    square = v.square().sum(-1, keepdim=True)
+    is_zero = square == 0
+    length = square.masked_fill(is_zero, 1.0).sqrt()
+    return (v / length).masked_fill(is_zero, 0.0)
 
 
 def cosine_cutoff(distance: Tensor, cutoff: float) -> Tensor:
@@ -48,7 +49,9 @@ def cosine_cutoff(distance: Tensor, cutoff: float) -> Tensor:
 
     ``distance``: ``(E, 1)``, Å. ``cutoff``: c, Å. Returns ``(E, 1)``.
     """
-    return torch.where(distance < cutoff, 0.5 * (torch.cos(distance * (math.pi / cutoff)) + 1), 0)
+    angle = distance * (math.pi / cutoff)
+    wave = 0.5 * (torch.cos(angle) + 1)
+    return torch.where(distance < cutoff, wave, 0)
 
 
 class BesselBasis(nn.Module):
@@ -66,16 +69,28 @@ class BesselBasis(nn.Module):
 
     def __init__(self, size: int, cutoff: float, envelope: int = 5) -> None:
         super().__init__()
-        self.size, self.cutoff, self.envelope = size, float(cutoff), envelope
+        self.size = size
+        self.cutoff = float(cutoff)
+        self.envelope = envelope
 
     def forward(self, distance: Tensor) -> Tensor:
         """Evaluate the basis: distances ``(E, 1)``, Å, to ``(E, B)``."""
-        q, p = distance / self.cutoff, self.envelope
+        q = distance / self.cutoff
         n = torch.arange(1, self.size + 1, dtype=q.dtype, device=q.device)
-        waves = math.sqrt(2 / self.cutoff) * (math.pi / self.cutoff) * n * torch.sinc(n * q)  # (E, B)
-        power = reduce(mul, [q] * p)  # q^p by products: pow rounds an edge differently in small and in large tensors
-        fall = power * ((p + 1) * (p + 2) / 2 - q * (p * (p + 2) - q * (p * (p + 1) / 2)))
-        return waves * torch.where(q < 1, 1 - fall, torch.zeros_like(fall))
+        factor = math.sqrt(2 / self.cutoff) * (math.pi / self.cutoff)
+        waves = factor * n * torch.sinc(n * q)  # (E, B)
+
+        # Envelope u(q), with q^p by products: pow rounds an edge differently in small and in large tensors.
+        p = self.envelope
+        power = q
+        for _ in range(p - 1):
+            power = power * q
+        constant = (p + 1) * (p + 2) / 2
+        linear = p * (p + 2)
+        quadratic = p * (p + 1) / 2
+        fall = power * (constant - q * (linear - q * quadratic))
+        envelope = (1 - fall).masked_fill(q >= 1, 0.0)
+        return waves * envelope
 
 
 class ExponentialBasis(nn.Module):
@@ -91,12 +106,14 @@ class ExponentialBasis(nn.Module):
 
     def __init__(self, size: int, cutoff: float) -> None:
         super().__init__()
-        self.size, self.cutoff = size, float(cutoff)
+        self.size = size
+        self.cutoff = float(cutoff)
 
     def forward(self, distance: Tensor) -> Tensor:
         """Evaluate the basis: distances ``(E, 1)``, Å, to ``(E, B)``."""
         last = math.exp(-self.cutoff)
         centers = torch.linspace(last, 1, self.size, dtype=distance.dtype, device=distance.device)
         beta = (2 / self.size * (1 - last)) ** -2
-        waves = torch.exp(-beta * (torch.exp(-5 / self.cutoff * distance) - centers).square())
-        return cosine_cutoff(distance, self.cutoff) * waves
+        decay = torch.exp(-5 / self.cutoff * distance)  # (E, 1)
+        gaussians = torch.exp(-beta * (decay - centers).square())  # (E, B)
+        return cosine_cutoff(distance, self.cutoff) * gaussians

@@ -50,34 +50,37 @@ class IrrepsLinear(GraphLayer):
     def __init__(self, fields: Mapping[str, FieldSpec], *, irreps: str = "64x0e+16x1o") -> None:
         super().__init__(fields)
         level = self.common_level()
-        unfit = [n for n, s in fields.items() if s.is_category]
-        if unfit:
-            raise WiringError(f"irreps_linear reads {unfit[0]!r}, a category. Add a layer 'embed' before.")
-        self.irreps_in = sum((spec.o3 for spec in fields.values()), o3.Irreps())
+        self.irreps_in = o3.Irreps()
+        for name, spec in fields.items():
+            if spec.is_category:
+                raise WiringError(f"irreps_linear reads {name!r}, a category. Add a layer 'embed' before.")
+            self.irreps_in += spec.o3
         self.irreps_out = o3.Irreps(irreps).simplify()
         self._blocks = irreps_blocks(self.irreps_in)
         self._read: list[list[int]] = []  # for each output, the numbers of the inputs of its kind
-        for _, ir in self.irreps_out:
-            self._read.append([i for i, (_, kind) in enumerate(self.irreps_in) if kind == ir])
-        self.maps = nn.ModuleList(self._map(mul, ir) for mul, ir in self.irreps_out)
+        self.maps = nn.ModuleList()
+        for mul, ir in self.irreps_out:
+            read = [number for number, (_, kind) in enumerate(self.irreps_in) if kind == ir]
+            if not read:
+                raise WiringError(
+                    f"irreps_linear cannot output {ir} from {self.irreps_in.simplify()}. Read a field that contains it."
+                )
+            self._read.append(read)
+            self.maps.append(nn.Linear(self.irreps_in.count(ir), mul, bias=ir == o3.Irrep("0e")))
         self.declare(h=FieldSpec("h", level, str(self.irreps_out)))
-
-    def _map(self, mul: int, ir: o3.Irrep) -> nn.Linear:
-        channels = self.irreps_in.count(ir)
-        if not channels:
-            raise WiringError(
-                f"irreps_linear cannot output {ir} from {self.irreps_in.simplify()}. Read a field that contains it."
-            )
-        return nn.Linear(channels, mul, bias=ir == o3.Irrep("0e"))
 
     def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         """Compute ``h (N, dim)``: a linear map within each irrep, over all inputs."""
-        x = torch.cat([f[name].flatten(1).to(self.maps[0].weight.dtype) for name in self.fields], 1)
-        parts = x.split([mul * dim for mul, dim in self._blocks], 1)
+        dtype = self.maps[0].weight.dtype
+        x = torch.cat([f[name].flatten(1).to(dtype) for name in self.fields], 1)
+        widths = [mul * dim for mul, dim in self._blocks]
+        blocks = x.split(widths, 1)
         out = []
         for linear, read in zip(self.maps, self._read, strict=True):
-            same = [parts[i].unflatten(1, self._blocks[i]) for i in read]  # (N, mul, 2l+1)
-            out.append(linear(torch.cat(same, 1).mT).mT.flatten(1))
+            of_kind = [blocks[number].unflatten(1, self._blocks[number]) for number in read]  # (N, mul, 2l+1) each
+            channels = torch.cat(of_kind, 1)
+            mixed = linear(channels.mT).mT
+            out.append(mixed.flatten(1))
         return {"h": torch.cat(out, 1)}
 
 
@@ -109,19 +112,21 @@ class IrrepsNorm(GraphLayer):
 
     def __init__(self, fields: Mapping[str, FieldSpec], *, eps: float = 1e-5) -> None:
         super().__init__(fields)
-        self.eps = eps
-        self.irreps = fields["h"].o3.simplify()
-        self._widths = [mul * dim for mul, dim in irreps_blocks(self.irreps)]
-        self.blocks = nn.ModuleList(
-            nn.LayerNorm(mul, eps=eps) if ir == o3.Irrep("0e") else _RootMeanSquare(mul, ir.dim, eps)
-            for mul, ir in self.irreps
-        )
-        self.declare(h=FieldSpec("h", fields["h"].level, str(self.irreps)))
+        irreps = fields["h"].o3.simplify()
+        self._widths = [mul * dim for mul, dim in irreps_blocks(irreps)]
+        self.blocks = nn.ModuleList()
+        for mul, ir in irreps:
+            if ir == o3.Irrep("0e"):
+                self.blocks.append(nn.LayerNorm(mul, eps=eps))
+            else:
+                self.blocks.append(_RootMeanSquare(mul, ir.dim, eps))
+        self.declare(h=FieldSpec("h", fields["h"].level, str(irreps)))
 
     def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         """Normalize each block of irreps of ``h (N, dim)``."""
-        parts = f["h"].flatten(1).split(self._widths, 1)
-        return {"h": torch.cat([norm(x) for norm, x in zip(self.blocks, parts, strict=True)], 1)}
+        blocks = f["h"].flatten(1).split(self._widths, 1)
+        normalized = [norm(x) for norm, x in zip(self.blocks, blocks, strict=True)]
+        return {"h": torch.cat(normalized, 1)}
 
 
 class _RootMeanSquare(nn.Module):
@@ -129,12 +134,15 @@ class _RootMeanSquare(nn.Module):
 
     def __init__(self, mul: int, dim: int, eps: float) -> None:
         super().__init__()
-        self.shape, self.eps = (mul, dim), eps
+        self.shape = (mul, dim)
+        self.eps = eps
         self.gamma = nn.Parameter(torch.ones(mul, 1))
 
     def forward(self, x: Tensor) -> Tensor:
         v = x.unflatten(1, self.shape)  # (N, mul, 2l+1)
-        scale = (v.square().sum(2, keepdim=True).mean(1, keepdim=True) + self.eps).rsqrt()  # (N, 1, 1)
+        square = v.square().sum(2, keepdim=True)  # (N, mul, 1)
+        mean = square.mean(1, keepdim=True)  # (N, 1, 1)
+        scale = (mean + self.eps).rsqrt()
         return (self.gamma * v * scale).flatten(1)
 
 
@@ -155,7 +163,8 @@ class Invariants(GraphLayer):
     def __init__(self, fields: Mapping[str, FieldSpec]) -> None:
         super().__init__(fields)
         spec = fields["h"]
-        self.declare(h=FieldSpec("h", spec.level, f"{invariant_width(spec)}x0e", chiral=invariants_are_chiral(spec)))
+        irreps = f"{invariant_width(spec)}x0e"
+        self.declare(h=FieldSpec("h", spec.level, irreps, chiral=invariants_are_chiral(spec)))
 
     def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         """Compute ``h (N, dim)``: scalars, and norms of all other irreps."""

@@ -30,7 +30,8 @@ def vdw_radii(atoms: Residues | Ligands) -> np.ndarray:
     Returns ``(A,)`` float64, Å; elements without a value by Bondi have that of carbon.
     """
     elements, inverse = np.unique(atoms.atom_element, return_inverse=True)
-    return np.array([VDW_RADII.get(str(e), VDW_RADII["C"]) for e in elements])[inverse]
+    radii = np.array([VDW_RADII.get(str(element), VDW_RADII["C"]) for element in elements])
+    return radii[inverse]
 
 
 def vdw_contacts(residues: Residues, low: float, high: float) -> np.ndarray:
@@ -38,21 +39,28 @@ def vdw_contacts(residues: Residues, low: float, high: float) -> np.ndarray:
 
     ``low``, ``high``: Å; for negative gaps the spheres overlap. Returns ``(2, P)`` int64 atoms a < b.
     """
-    pos, radius = residues.atom_pos.astype(np.float64), vdw_radii(residues)
-    a, b = close_pairs(pos, 2 * radius.max(initial=0) + max(high, 0))
-    other = residues.atom_residue[a] != residues.atom_residue[b]
-    a, b = a[other], b[other]
+    pos = residues.atom_pos.astype(np.float64)
+    radius = vdw_radii(residues)
+    largest_distance = 2 * radius.max(initial=0) + max(high, 0)
+    pairs = close_pairs(pos, largest_distance)
+
+    residue_a, residue_b = residues.atom_residue[pairs]
+    pairs = pairs[:, residue_a != residue_b]
+    a, b = pairs
     gap = length(pos[a] - pos[b]) - (radius[a] + radius[b])
-    a, b = (x[(gap > low) & (gap <= high)] for x in (a, b))
-    n = len(pos)
-    is_free = ~np.isin(a * n + b, _bonded(covalent_bonds(residues), n))
-    return np.stack([a[is_free], b[is_free]])
+    pairs = pairs[:, (gap > low) & (gap <= high)]
+
+    a, b = pairs
+    code_of_pair = a * len(pos) + b
+    is_bonded = np.isin(code_of_pair, _bonded(covalent_bonds(residues), len(pos)))
+    return pairs[:, ~is_bonded]
 
 
 def _bonded(bonds: np.ndarray, n: int) -> np.ndarray:
     """Return codes ``a n + b`` of atoms a and b at most three bonds apart."""
-    i, j = bonds
-    step = coo_array((np.ones(2 * len(i), np.int32), (np.r_[i, j], np.r_[j, i])), shape=(n, n)).tocsr()
+    both_ways = np.concatenate([bonds, bonds[::-1]], axis=1)
+    ones = np.ones(both_ways.shape[1], np.int32)
+    step = coo_array((ones, tuple(both_ways)), shape=(n, n)).tocsr()
     reach = step
     for _ in range(_BONDS - 1):
         reach = reach @ step + reach

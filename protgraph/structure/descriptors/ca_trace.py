@@ -29,12 +29,22 @@ def trace_angles(residues: Residues) -> np.ndarray:
     ----------
     Kabsch & Sander 1983, doi:10.1002/bip.360221211 (their virtual bond angle and dihedral).
     """
-    ca, segment = residues.pos.astype(np.float64), chain_segments(residues)
+    ca = residues.pos.astype(np.float64)
+    segment = chain_segments(residues)
     angles = np.full((len(ca), 2), np.nan)
-    back, forth = ca[2:-2] - ca[:-4], ca[4:] - ca[2:-2]
-    angles[2:-2, 0] = np.where(segment[:-4] == segment[4:], angle(back, forth), np.nan)
-    dihedral = dihedral_angle(ca[:-3], ca[1:-2], ca[2:-1], ca[3:])
-    angles[1:-2, 1] = np.where(segment[:-3] == segment[3:], dihedral, np.nan)
+
+    # κ of the third of each five consecutive residues
+    step = ca[2:] - ca[:-2]
+    kappa = angle(step[:-2], step[2:])
+    is_broken = segment[:-4] != segment[4:]
+    kappa[is_broken] = np.nan
+    angles[2:-2, 0] = kappa
+
+    # α of the second of each four consecutive residues
+    alpha = dihedral_angle(ca[:-3], ca[1:-2], ca[2:-1], ca[3:])
+    is_broken = segment[:-3] != segment[3:]
+    alpha[is_broken] = np.nan
+    angles[1:-2, 1] = alpha
     return angles
 
 
@@ -47,11 +57,14 @@ def sidechain_direction(residues: Residues) -> np.ndarray:
     ----------
     Hamelryck 2005, doi:10.1002/prot.20379 (HSEα).
     """
-    ca, linked = residues.pos.astype(np.float64), linked_to_next(residues)
-    side = np.zeros((len(ca), 3))
+    ca = residues.pos.astype(np.float64)
     step = unit(np.diff(ca, axis=0))
-    inner = linked[:-2] & linked[1:-1]
-    side[1:-1] = unit((step[:-1] - step[1:]) * inner[:, None])
+    inward = unit(step[:-1] - step[1:])  # of all residues but the first and the last
+    linked = linked_to_next(residues)
+    is_inner = linked[:-2] & linked[1:-1]
+    inward[~is_inner] = 0.0
+    side = np.zeros((len(ca), 3))
+    side[1:-1] = inward
     return side
 
 
@@ -75,5 +88,8 @@ def p_sea(residues: Residues) -> np.ndarray:
     trace.atom_name[:] = "CA"
     with np.errstate(invalid="ignore"):  # coincident atoms have no angles
         sse = annotate_sse(trace)
-    elements = ("a", "b", "c") if sse.dtype.kind == "U" else (1, 2, 0)  # biotite 1; biotite 2
-    return (sse[:, None] == np.array(elements)).argmax(1)
+    if sse.dtype.kind == "U":
+        states = np.array(["a", "b", "c"])  # biotite 1
+    else:
+        states = np.array([1, 2, 0])  # biotite 2
+    return (sse[:, None] == states).argmax(axis=1)

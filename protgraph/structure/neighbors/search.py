@@ -199,14 +199,19 @@ def knn_between(sources: np.ndarray, targets: np.ndarray, k: int) -> np.ndarray:
     k = min(k, len(sources))
     if k < 1 or len(targets) == 0:
         return np.zeros((2, 0), np.int64)
-    sources, targets = np.asarray(sources, np.float64), np.asarray(targets, np.float64)
+    sources = np.asarray(sources, np.float64)
+    targets = np.asarray(targets, np.float64)
     tree = cKDTree(sources)
-    farthest = tree.query(targets, [k])[0][:, 0]  # (R,) distance of the k-th
-    near = tree.query_ball_point(targets, farthest * (1 + _MARGIN))
-    counts = np.array([len(found) for found in near])
-    pairs = np.stack([np.concatenate(near), np.repeat(np.arange(len(targets)), counts)]).astype(np.int64)
-    pairs = sort_edges(targets, pairs, sources)
-    rank = np.arange(pairs.shape[1]) - np.repeat(np.cumsum(counts) - counts, counts)  # within the target
+    distance_of_kth, _ = tree.query(targets, [k])  # (R, 1)
+    near = tree.query_ball_point(targets, distance_of_kth[:, 0] * (1 + _MARGIN))
+
+    # Candidates of each target, sorted; the first k of them are its neighbors.
+    counts = np.array([len(candidates) for candidates in near])
+    source = np.concatenate(near)
+    target = np.repeat(np.arange(len(targets)), counts)
+    pairs = sort_edges(targets, np.stack([source, target]).astype(np.int64), sources)
+    first_of_target = np.cumsum(counts) - counts
+    rank = np.arange(len(target)) - np.repeat(first_of_target, counts)
     return pairs[:, rank < k]
 
 
@@ -247,9 +252,13 @@ def compact_fragments(pos: np.ndarray, gap: float) -> np.ndarray:
     """
     pos = np.asarray(pos, np.float64)
     pairs = cKDTree(pos).query_pairs(gap, output_type="ndarray").T
-    near = coo_array((np.ones(pairs.shape[1], bool), tuple(pairs)), shape=(len(pos), len(pos)))
-    count, fragment = connected_components(near, directed=False)
-    low, high = np.full((count, 3), np.inf), np.full((count, 3), -np.inf)
+    ones = np.ones(pairs.shape[1], bool)
+    is_near = coo_array((ones, tuple(pairs)), shape=(len(pos), len(pos)))
+    count, fragment = connected_components(is_near, directed=False)
+
+    # Box of each fragment, and its place along x.
+    low = np.full((count, 3), np.inf)
+    high = np.full((count, 3), -np.inf)
     np.minimum.at(low, fragment, pos)
     np.maximum.at(high, fragment, pos)
     width = high[:, 0] - low[:, 0] + gap
