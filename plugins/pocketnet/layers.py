@@ -40,7 +40,8 @@ def _gaussians(x: Tensor, low: float, high: float, number: int) -> Tensor:
     """Return Gaussian functions of ``(…,)`` numbers, ``(…, number)``, with centers from low to high."""
     center = torch.linspace(low, high, number, dtype=x.dtype, device=x.device)
     width = (high - low) / number
-    return torch.exp(-(((x.unsqueeze(-1) - center) / width) ** 2))
+    deviation = (x.unsqueeze(-1) - center) / width
+    return torch.exp(-(deviation**2))
 
 
 class PocketNetEmbed(GraphLayer):
@@ -78,11 +79,13 @@ class PocketNetEmbed(GraphLayer):
 
     def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         """Compute ``h (N, dim)``."""
-        edges, distance = f["edges"], f["edge_dist"]
+        edges = f["edges"]
+        distance = f["edge_dist"]
         is_near = (distance < self.radius).to(distance.dtype)  # (E, 4)
         count = edges.sum(is_near) / _NEIGHBORS  # (N, 4)
         of_count = self.count(count.to(self.count.weight.dtype))
-        return {"h": self.kind(f[KIND.name]) + of_count}
+        of_kind = self.kind(f[KIND.name])
+        return {"h": of_kind + of_count}
 
 
 class PocketNetMessage(GraphLayer):
@@ -119,13 +122,17 @@ class PocketNetMessage(GraphLayer):
 
     def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         """Compute ``h (N, C)``."""
-        h, edges, distance = f["h"], f["edges"], f["edge_dist"].to(f["h"].dtype)
+        h = f["h"]
+        edges = f["edges"]
+        distance = f["edge_dist"].to(h.dtype)
         of_edge = self.edge(_gaussians(distance[:, 0], 0.0, _NEAR, _BASIS))
-        hidden, gate = edges.pair_sum(self.target(h), self.source(h), of_edge).chunk(2, dim=1)  # (E, C) each
+        first = edges.pair_sum(self.target(h), self.source(h), of_edge)  # (E, 2C)
+        hidden, gate = first.chunk(2, dim=1)
         message = self.message(nn.functional.silu(hidden)) * torch.sigmoid(gate)
         is_near = (distance < _NEAR).to(h.dtype)
         received = edges.sum(message * is_near) / _DEGREE
-        return {"h": self.norm(h + self.update(torch.cat([h, received], 1)))}
+        update = self.update(torch.cat([h, received], 1))
+        return {"h": self.norm(h + update)}
 
 
 class PocketNetAttention(GraphLayer):
@@ -183,28 +190,35 @@ class PocketNetAttention(GraphLayer):
 
     def forward(self, f: Mapping[str, Any]) -> dict[str, Tensor]:
         """Compute the logits of the points, ``h (N, 1)``."""
-        edges, s = f["edges"], self.project(f["source_h"])
+        edges = f["edges"]
+        s = self.project(f["source_h"])  # (M, dim)
         vector = edges.source(f["source_pos"]) - edges.target(f["pos"])  # (E, 3) from the point to the atom
         distance = vector.norm(dim=1)
-        is_nearest = (distance == edges.target(-edges.max(-distance))).to(s.dtype)  # (E,)
+        least_distance = -edges.max(-distance)  # (N,)
+        is_nearest = (distance == edges.target(least_distance)).to(s.dtype)  # (E,)
         nearest = edges.sum(is_nearest[:, None] * vector)  # (N, 3)
         normal = unit_or_zero(-nearest)
 
         # Cylinder coordinates of the atoms.
         along = (vector * edges.target(normal)).sum(1)
         across = (distance**2 - along**2).clamp(min=1e-12).sqrt()
-        basis = [_gaussians(along, -_VIEW, _VIEW, _AXIAL), _gaussians(across, 0.0, _VIEW, _RADIAL)]
-        geometry = torch.cat(basis, 1).to(s.dtype)
+        of_along = _gaussians(along, -_VIEW, _VIEW, _AXIAL)
+        of_across = _gaussians(across, 0.0, _VIEW, _RADIAL)
+        geometry = torch.cat([of_along, of_across], 1).to(s.dtype)
 
+        # Attention to the atoms within the view, and the mean of their values by each head.
         hidden = self.attend_geometry(geometry) + edges.source(self.attend_source(s))
         logits = self.attend(nn.functional.silu(hidden))  # (E, heads)
-        logits = logits.masked_fill((distance >= _VIEW)[:, None], -1e4)
+        is_outside = distance >= _VIEW
+        logits = logits.masked_fill(is_outside[:, None], -1e4)
         weight = edges.softmax(logits)
         value = self.value_geometry(geometry) + edges.source(self.value_source(s))  # (E, dim)
-        pooled = torch.cat([edges.sum(weight[:, head, None] * value) for head in range(_HEADS)], 1)
+        of_heads = [edges.sum(weight[:, head, None] * value) for head in range(_HEADS)]
+
+        of_shape = self.shape(f[SHAPE.name].to(s.dtype))
         of_nearest = edges.sum(is_nearest[:, None] * edges.source(s))
-        around = self.shape(f[SHAPE.name].to(s.dtype))
-        return {"h": self.output(torch.cat([pooled, around, of_nearest], 1))}
+        columns = torch.cat([*of_heads, of_shape, of_nearest], 1)
+        return {"h": self.output(columns)}
 
 
 class PocketNetLogOdds(GraphLayer):

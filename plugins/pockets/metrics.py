@@ -135,13 +135,12 @@ def dvo(pockets: Sequence[np.ndarray], ligands: Sequence[np.ndarray]) -> np.ndar
     Kandel, Tayara & Chong 2021, doi:10.1186/s13321-021-00547-7.
     """
     overlap = np.zeros((len(pockets), len(ligands)))
-    cells_of_ligand = [set(map(tuple, ligand.tolist())) for ligand in ligands]
     for row, pocket in enumerate(pockets):
-        cells = set(map(tuple, pocket.tolist()))
-        for column, others in enumerate(cells_of_ligand):
-            either = len(cells | others)
-            if either:
-                overlap[row, column] = len(cells & others) / either
+        for column, ligand in enumerate(ligands):
+            joined = np.concatenate([pocket, ligand])
+            in_either = len(np.unique(joined, axis=0))
+            if in_either:
+                overlap[row, column] = (len(joined) - in_either) / in_either
     return overlap
 
 
@@ -160,20 +159,23 @@ def voxels_of_spheres(centers: np.ndarray, radii: np.ndarray, *, around: float =
     ndarray
         ``(V, 3)`` int64, different cells; cell (i, j, k) has its center at i, j, k Å.
     """
-    free = np.maximum(radii - around, 0.0)
-    far = int(np.ceil(free.max(initial=0.0))) + 1
-    steps = np.arange(-far, far + 1)
-    offset = np.stack(np.meshgrid(steps, steps, steps, indexing="ij"), -1).reshape(-1, 3)
+    free_radii = np.maximum(radii - around, 0.0)
+    farthest = int(np.ceil(free_radii.max(initial=0.0))) + 1
+    side = 2 * farthest + 1
+    offsets = np.indices((side, side, side)).reshape(3, -1).T - farthest  # cells of a cube around the origin
     cells = [np.zeros((0, 3), np.int64)]
-    for center, radius in zip(centers, free, strict=True):
-        near = np.rint(center).astype(np.int64) + offset
-        cells.append(near[np.linalg.norm(near - center, axis=1) <= radius])
+    for center, radius in zip(centers, free_radii, strict=True):
+        cell_of_center = np.rint(center).astype(np.int64)
+        near = cell_of_center + offsets
+        distance = np.linalg.norm(near - center, axis=1)
+        cells.append(near[distance <= radius])
     return np.unique(np.concatenate(cells), axis=0)
 
 
 def voxels_of_points(points: np.ndarray) -> np.ndarray:
     """Return the cells of 1 Å that contain one of the points of a grid, ``(M, 3)`` Å, as ``(V, 3)`` int64."""
-    return np.unique(np.rint(points).astype(np.int64).reshape(-1, 3), axis=0)
+    cells = np.rint(points).astype(np.int64)
+    return np.unique(cells.reshape(-1, 3), axis=0)
 
 
 def recall_of_ranking(
@@ -193,27 +195,30 @@ def recall_of_ranking(
     OptionError
         A protein has other numbers of scores and of rows.
     """
-    hits = [distance <= cutoff for distance in distances]
-    for number, (score, hit) in enumerate(zip(scores, hits, strict=True)):
-        if len(score) != len(hit):
-            raise OptionError(f"protein {number}: {len(score)} scores and distances of {len(hit)} pockets.")
-    score_of_pocket = np.concatenate([np.zeros(0), *scores])
-    rank = np.empty(len(score_of_pocket), dtype=np.int64)
-    rank[np.argsort(-score_of_pocket, kind="stable")] = np.arange(len(score_of_pocket))
-    is_false = np.concatenate([np.zeros(0, bool), *(~hit.any(axis=1) for hit in hits)])
+    all_scores = np.concatenate([np.zeros(0), *scores])
+    num_pockets = len(all_scores)
+    order = np.argsort(-all_scores, kind="stable")
+    rank = np.empty(num_pockets, dtype=np.int64)
+    rank[order] = np.arange(num_pockets)
 
-    # A ligand is found from the rank of the first pocket that hits it.
-    rank_of_protein = np.split(rank, np.cumsum([len(score) for score in scores])[:-1])
-    never = len(rank)
-    first = [
-        np.where(hit, ranks[:, None], never).min(axis=0, initial=never)
-        for hit, ranks in zip(hits, rank_of_protein, strict=True)
-    ]
-    first_of_ligand = np.concatenate([np.zeros(0, np.int64), *first])
-    number_found = np.bincount(first_of_ligand, minlength=never + 1)[:never].cumsum()
-    false_by_rank = np.zeros(never, dtype=np.int64)
-    false_by_rank[rank] = is_false
-    return RankingRecall(number_found / max(len(first_of_ligand), 1), false_by_rank.cumsum())
+    # A ligand is found from the rank of the first pocket that hits it; `num_pockets` means by none.
+    first_of_ligand = [np.zeros(0, np.int64)]
+    is_false = np.zeros(num_pockets, dtype=bool)  # by rank
+    begin = 0
+    for number, (score, distance) in enumerate(zip(scores, distances, strict=True)):
+        if len(score) != len(distance):
+            raise OptionError(f"protein {number}: {len(score)} scores and distances of {len(distance)} pockets.")
+        ranks = rank[begin : begin + len(score)]
+        begin += len(score)
+        is_hit = distance <= cutoff
+        is_false[ranks] = ~is_hit.any(axis=1)
+        rank_of_hit = np.where(is_hit, ranks[:, None], num_pockets)
+        first_of_ligand.append(rank_of_hit.min(axis=0, initial=num_pockets))
+
+    found_at = np.concatenate(first_of_ligand)
+    found_by_rank = np.bincount(found_at, minlength=num_pockets + 1)[:num_pockets]
+    recall = found_by_rank.cumsum() / max(len(found_at), 1)
+    return RankingRecall(recall, is_false.cumsum())
 
 
 def _overlap(pockets: np.ndarray, sites: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

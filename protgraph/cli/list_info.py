@@ -50,12 +50,14 @@ def list_command(
       protgraph list
       protgraph list layers
     """
-    selected = registries if kind is None else {_plural(kind): registries[_plural(kind)]}
-    for plural, registry in selected.items():
+    plurals = list(registries) if kind is None else [_plural(kind)]
+    for plural in plurals:
+        registry = registries[plural]
         names = registry.names()
         typer.secho(f"{plural} ({len(names)})", bold=True)
         conflicts = {problem.name: problem for problem in registry.problems()}
-        print_rows([_row(registry, name, conflicts.get(name)) for name in names], indent="  ")
+        rows = [_row(registry, name, conflicts.get(name)) for name in names]
+        print_rows(rows, indent="  ")
     for problem in malformed_metadata():
         print_warning(f"the components of {problem.source} are not listed: {problem.message}")
 
@@ -85,37 +87,48 @@ def info_command(
         from protgraph.model import as_model_spec
 
         find_checkpoint(name, settings)  # contract: a trained model is not changed
-        lines = [_fact(label, value) for label, value in _model_facts(as_model_spec(find_model(name, settings)))]
-        typer.echo("\n".join([typer.style(f"model {name}", bold=True), *lines]))
+        spec = as_model_spec(find_model(name, settings))
+        _print_facts(f"model {name}", _model_facts(spec))
         return
-    selected = registries if kind is None else {_plural(kind): registries[_plural(kind)]}
+    plurals = list(registries) if kind is None else [_plural(kind)]
+    selected = {plural: registries[plural] for plural in plurals}
     matches = [registry for registry in selected.values() if name in registry]
     if not matches and Path(name).suffix == ".safetensors":
-        facts = [_fact(label, value) for label, value in _checkpoint_facts(name)]
-        typer.echo("\n".join([typer.style(f"checkpoint {name}", bold=True), *facts]))
+        _print_facts(f"checkpoint {name}", _checkpoint_facts(name))
         return
     if not matches:
         raise _unknown(name, selected)
     for i, registry in enumerate(matches):
-        typer.echo("\n" * (i > 0) + _describe(registry, name))
+        if i > 0:
+            typer.echo()
+        typer.echo(_describe(registry, name))
+
+
+def _print_facts(title: str, facts: list[tuple[str, str]]) -> None:
+    typer.secho(title, bold=True)
+    for label, value in facts:
+        typer.echo(_fact(label, value))
 
 
 def _plural(kind: str) -> str:
-    plural = kind if kind.endswith("s") else f"{kind}s"
+    plural = kind.removesuffix("s") + "s"
     if plural not in registries:
-        raise UnknownNameError(f"kind {kind!r} not found.{suggest(kind, registries)} Allowed: {', '.join(registries)}.")
+        hint = suggest(kind, registries)
+        raise UnknownNameError(f"kind {kind!r} not found.{hint} Allowed: {', '.join(registries)}.")
     return plural
 
 
 def _row(registry: Registry, name: str, conflict: PluginProblem | None) -> tuple[str, str, str]:
+    """Return name, distribution and content of a component."""
     entry = registry.entry(name)
+    _, bare_name = split_distribution(name)
     if conflict is None:
-        return name, entry.source, _card_line(entry) if registry.kind == "trained_model" else entry.object
-    bare = split_distribution(name)[1]
+        content = _card_line(entry) if registry.kind == "trained_model" else entry.object
+        return name, entry.source, content
     if registry.is_reserved(name):
-        return name, entry.source, f"not available: {bare!r} is a name of protgraph itself"
-    if bare != name:
-        return name, entry.source, f"{entry.object} ({bare!r} is built in)"
+        return name, entry.source, f"not available: {bare_name!r} is a name of protgraph itself"
+    if bare_name != name:
+        return name, entry.source, f"{entry.object} ({bare_name!r} is built in)"
     return name, conflict.source, "conflict: write DISTRIBUTION/NAME"
 
 
@@ -124,16 +137,28 @@ def _card_line(entry: RegistryEntry) -> str:
 
     The module is not imported. Without a card there, its object is returned.
     """
-    package, *names = entry.object.partition(":")[0].split(".")
-    spec = find_spec(package)
-    for name in names:
-        package = f"{package}.{name}"
-        spec = spec and PathFinder.find_spec(package, spec.submodule_search_locations)
-    path = Path(spec.origin if spec and spec.origin else "").parent / entry.name / "card.json"
+    module, _, _ = entry.object.partition(":")
+    path = _folder_of_module(module) / entry.name / "card.json"
     if not path.is_file():
         return entry.object
     card = json.loads(path.read_text(encoding="utf-8"))
-    return f"{card.get('reads', ''):<16}  {card.get('summary', '')} {_quality(card)}".rstrip()
+    reads = card.get("reads", "")
+    summary = card.get("summary", "")
+    return f"{reads:<16}  {summary} {_quality(card)}".rstrip()
+
+
+def _folder_of_module(module: str) -> Path:
+    """Return the folder of a module, found without importing its packages; the current folder if there is none."""
+    package, *names = module.split(".")
+    spec = find_spec(package)
+    for name in names:
+        if spec is None:
+            break
+        package = f"{package}.{name}"
+        spec = PathFinder.find_spec(package, spec.submodule_search_locations)
+    if spec is None or not spec.origin:
+        return Path()
+    return Path(spec.origin).parent
 
 
 _SMALLER_IS_BETTER = ("rmse", "mae")
@@ -177,9 +202,12 @@ def _other_with_floor(metric: str, result: dict[str, Any], floors: list[dict[str
 
 def _with_floor(metric: str, result: dict[str, Any], floors: list[dict[str, Any]]) -> str:
     """Return a metric with its best floor, if it has one: "auprc .504; floor .111"."""
-    value, floor = result["metrics"][metric][0], _floor(metric, result, floors)
-    text = f"{metric} {'undefined' if value is None else _figure(value)}"
-    return text if floor is None else f"{text}; floor {_figure(floor)}"
+    value = result["metrics"][metric][0]
+    text = f"{metric} undefined" if value is None else f"{metric} {_figure(value)}"
+    floor = _floor(metric, result, floors)
+    if floor is not None:
+        text += f"; floor {_figure(floor)}"
+    return text
 
 
 def _compared(card: dict[str, Any], kind: str) -> list[dict[str, Any]]:
@@ -194,9 +222,10 @@ def _rival_text(other: dict[str, Any]) -> str:
 
 def _floor(metric: str, result: dict[str, Any], compared: list[dict[str, Any]]) -> float | None:
     """Return the best value of a trivial method; None if there is none."""
-    floors = [other["value"] for other in compared if other["metric"] == metric]
+    floors = [floor["value"] for floor in compared if floor["metric"] == metric]
     chance = _chance(metric, result)
-    floors += [] if chance is None else [chance]
+    if chance is not None:
+        floors.append(chance)
     if not floors:
         return None
     return min(floors) if metric in _SMALLER_IS_BETTER else max(floors)
@@ -216,25 +245,40 @@ def _figure(value: float) -> str:
 
 
 def _unknown(name: str, selected: dict[str, Registry]) -> UnknownNameError:
+    """Return the error of a name that no registry has, with similar names or the variants of the family."""
     base, _, variant = name.partition(".")
-    for registry in selected.values():
-        family = registry.family(base) if variant and base in registry else None
-        if family is not None:
-            hint = suggest(variant, family.variants)
-            return UnknownNameError(f"{name!r} not found.{hint} Variants of {base!r}: {', '.join(family.variants)}.")
-    if variant and any(base in registry for registry in selected.values()):
+    with_base = [registry for registry in selected.values() if base in registry]
+    if variant and with_base:
+        for registry in with_base:
+            family = registry.family(base)
+            if family is not None:
+                hint = suggest(variant, family.variants)
+                variants = ", ".join(family.variants)
+                return UnknownNameError(f"{name!r} not found.{hint} Variants of {base!r}: {variants}.")
         return UnknownNameError(f"{name!r} not found. {base!r} has no variants.")
-    hint = suggest(name, sorted({component for registry in selected.values() for component in registry}))
-    where = f"component {name!r}" if len(selected) > 1 else f"{next(iter(selected.values())).kind} {name!r}"
-    return UnknownNameError(f"{where} not found.{hint} 'protgraph list' prints all names.")
+    names: set[str] = set()
+    kinds = []
+    for registry in selected.values():
+        names.update(registry)
+        kinds.append(registry.kind)
+    kind = kinds[0] if len(kinds) == 1 else "component"
+    hint = suggest(name, sorted(names))
+    return UnknownNameError(f"{kind} {name!r} not found.{hint} 'protgraph list' prints all names.")
 
 
 def _describe(registry: Registry, name: str) -> str:
     """Load a component and return its description."""
-    entry, family, component = registry.entry(name), registry.family(name), registry.get(name)
-    lines = [typer.style(f"{registry.kind} {name}", bold=True), *_facts(registry, name, entry)]
+    entry = registry.entry(name)
+    family = registry.family(name)
+    component = registry.get(name)
+    lines = [
+        typer.style(f"{registry.kind} {name}", bold=True),
+        _fact("from", entry.source),
+        _fact("object", entry.object),
+        _fact("where", registry.where(name)),
+    ]
     if family is not None:
-        lines.append(_fact("variants", ", ".join(_variant_names(entry.name, family))))
+        lines.append(_fact("variants", _variant_names(entry.name, family)))
     lines += _stated_facts(registry.kind, component)
     if registry.kind in ("model", "trained_model"):
         lines += [_fact(label, value) for label, value in _model_facts(component)]
@@ -251,12 +295,12 @@ def _describe(registry: Registry, name: str) -> str:
     return "\n".join(lines)
 
 
-def _variant_names(name: str, family: Family) -> list[str]:
-    return [f"{name}.{v} (default)" if v == family.default else f"{name}.{v}" for v in family.variants]
-
-
-def _facts(registry: Registry, name: str, entry: RegistryEntry) -> list[str]:
-    return [_fact("from", entry.source), _fact("object", entry.object), _fact("where", registry.where(name))]
+def _variant_names(name: str, family: Family) -> str:
+    texts = []
+    for variant in family.variants:
+        mark = " (default)" if variant == family.default else ""
+        texts.append(f"{name}.{variant}{mark}")
+    return ", ".join(texts)
 
 
 def _stated_facts(kind: str, component: Any) -> list[str]:
@@ -269,28 +313,40 @@ def _stated_facts(kind: str, component: Any) -> list[str]:
     if kind == "metric":
         lines.append(_fact("better", "higher" if component.mode == "max" else "lower"))
     if kind == "task":
-        lines += [_fact(label, value) for label, value in _task_facts(component) if value]
+        lines += [_fact(label, value) for label, value in _task_facts(component)]
     return lines
 
 
 def _task_facts(task: Task) -> list[tuple[str, str]]:
     """Return target, head, metrics and input masking of a task as labeled lines."""
-    target, inputs = task.target, task.inputs
-    separation = f", at least {target.separation} residues apart" if target.separation else ""
-    unit = "" if target.unit == "dimensionless" else f", {target.unit}"
-    names = f": {', '.join(target.names)}" if target.names else ""
-    featurizers = ", ".join(sorted(inputs.label_featurizers))
+    target = task.target
+    target_text = f"{target.kind} per {target.level}, size {target.size}"
+    if target.separation:
+        target_text += f", at least {target.separation} residues apart"
+    if target.unit != "dimensionless":
+        target_text += f", {target.unit}"
+    if target.names:
+        target_text += f": {', '.join(target.names)}"
     arrows = {"max": "↑", "min": "↓"}
-    return [
-        ("target", f"{target.kind} per {target.level}, size {target.size}{separation}{unit}{names}"),
+    metrics = [f"{metric.name} {arrows[metric.mode]}" for metric in task.metrics]
+    facts = [
+        ("target", target_text),
         ("head", target.head_name),
-        ("metrics", ", ".join(f"{m.name} {arrows[m.mode]}" for m in task.metrics)),
+        ("metrics", ", ".join(metrics)),
         ("monitor", f"{task.monitor} on the validation split chooses the epoch"),
-        ("hidden", ", ".join(sorted(inputs.hidden))),
-        ("noise", f"{inputs.noise:g} Å standard deviation on every coordinate" if inputs.noise else ""),
-        ("refuses", f"models with the featurizer {featurizers}" if featurizers else ""),
-        ("causal", "predictions may depend on earlier residues only" if inputs.causal else ""),
     ]
+
+    inputs = task.inputs
+    if inputs.hidden:
+        facts.append(("hidden", ", ".join(sorted(inputs.hidden))))
+    if inputs.noise:
+        facts.append(("noise", f"{inputs.noise:g} Å standard deviation on every coordinate"))
+    if inputs.label_featurizers:
+        featurizers = ", ".join(sorted(inputs.label_featurizers))
+        facts.append(("refuses", f"models with the featurizer {featurizers}"))
+    if inputs.causal:
+        facts.append(("causal", "predictions may depend on earlier residues only"))
+    return facts
 
 
 def _fact(label: str, value: str) -> str:
@@ -298,8 +354,12 @@ def _fact(label: str, value: str) -> str:
 
 
 def _option(option: Option) -> str:
-    typed = f"{option.name}: {option.type_name}" if option.type_name else option.name
-    return f"{typed} (required)" if option.is_required else f"{typed} = {option.default!r}"
+    text = option.name
+    if option.type_name:
+        text += f": {option.type_name}"
+    if option.is_required:
+        return f"{text} (required)"
+    return f"{text} = {option.default!r}"
 
 
 def _doc(component: object) -> str:
@@ -322,23 +382,26 @@ def _model_facts(model: object) -> list[tuple[str, str]]:
     from protgraph.model import ModelSpec
 
     if isinstance(model, TrainedModel):
-        return [("parts", ", ".join(_parts_of_network(model.checkpoint().model)))]
+        return [("parts", _parts_of_network(model.checkpoint().model))]
     if not isinstance(model, ModelSpec):
         return []
-    layers = [f"layers.{number} ({_component_text(layer)})" for number, layer in enumerate(model.layers)]
     features = "; ".join(map(_component_text, model.features))
-    return [("features", features or "none"), ("parts", ", ".join([*layers, "head"]))]
+    parts = [f"layers.{number} ({_component_text(layer)})" for number, layer in enumerate(model.layers)]
+    parts.append("head")
+    return [("features", features or "none"), ("parts", ", ".join(parts))]
 
 
 def _component_text(component: ComponentSpec) -> str:
     """Return e.g. "gcn, dim=128": a component with the options that are set."""
-    return ", ".join([component.name, *(f"{name}={value}" for name, value in component.options.items())])
+    options = [f"{name}={value}" for name, value in component.options.items()]
+    return ", ".join([component.name, *options])
 
 
-def _parts_of_network(network: ProteinModel) -> list[str]:
+def _parts_of_network(network: ProteinModel) -> str:
     from protgraph.model import freezable_parts
 
-    return [f"{part.path} ({part.component}, {part.parameters:,})" for part in freezable_parts(network)]
+    parts = [f"{part.path} ({part.component}, {part.parameters:,})" for part in freezable_parts(network)]
+    return ", ".join(parts)
 
 
 def _checkpoint_facts(path: str) -> list[tuple[str, str]]:
@@ -356,4 +419,5 @@ def _checkpoint_facts(path: str) -> list[tuple[str, str]]:
         for label in ("loaded", "resized", "skipped"):
             facts.append(("", f"{label}: {', '.join(start[label]) or 'none'}"))
         start = start["parent"]
-    return [*facts, ("parts", ", ".join(_parts_of_network(checkpoint.model)))]
+    facts.append(("parts", _parts_of_network(checkpoint.model)))
+    return facts

@@ -33,13 +33,15 @@ def weighted_pearson(x: np.ndarray, y: np.ndarray, weight: np.ndarray) -> np.nda
     ``x``, ``y``: ``(P,)`` or ``(R, P)``. ``weight``: ``(R, P)``, copies of each value. Returns ``(R,)`` float64, NaN
     where a variance is 0.
     """
-    total = weight.sum(axis=1, keepdims=True)
     squares_x = (weight * x * x).sum(axis=1)
     squares_y = (weight * y * y).sum(axis=1)
     size = np.sqrt(squares_x * squares_y)
 
-    x = x - (weight * x).sum(axis=1, keepdims=True) / total
-    y = y - (weight * y).sum(axis=1, keepdims=True) / total
+    total = weight.sum(axis=1, keepdims=True)
+    mean_x = (weight * x).sum(axis=1, keepdims=True) / total
+    mean_y = (weight * y).sum(axis=1, keepdims=True) / total
+    x = x - mean_x
+    y = y - mean_y
     xx = (weight * x * x).sum(axis=1)
     xy = (weight * x * y).sum(axis=1)
     yy = (weight * y * y).sum(axis=1)
@@ -91,10 +93,15 @@ def scores_of_means(name: str) -> WeightedScores:
     def function(o: SplitPredictions, protein: torch.Tensor, times: np.ndarray) -> np.ndarray:
         known = known_labels(o.y[:, 0])
         owner = protein[known]
-        count = np.bincount(owner.numpy(), minlength=times.shape[1])
+        num_proteins = times.shape[1]
+        count = np.bincount(owner.numpy(), minlength=num_proteins)
+        sums_x = _sums(o.logits[known, 0], owner, num_proteins)
+        sums_y = _sums(o.y[known, 0], owner, num_proteins)
+
+        # means of the proteins with a label
         is_used = count > 0
-        x = _sums(o.logits[known, 0], owner, times.shape[1])[is_used] / count[is_used]
-        y = _sums(o.y[known, 0], owner, times.shape[1])[is_used] / count[is_used]
+        x = sums_x[is_used] / count[is_used]
+        y = sums_y[is_used] / count[is_used]
         weight = times[:, is_used]
         if name == "rmse":
             mean_square = weight @ (x - y) ** 2 / weight.sum(axis=1)
@@ -158,13 +165,14 @@ def _accuracy(o: SplitPredictions, protein: torch.Tensor, times: np.ndarray) -> 
 def _macro_f1(o: SplitPredictions, protein: torch.Tensor, times: np.ndarray) -> np.ndarray:
     known = o.y >= 0
     predicted = o.logits.argmax(1)
+    num_proteins = times.shape[1]
     values = []
     for c in range(o.logits.size(1)):
         is_true = known & (o.y == c)
         is_called = known & (predicted == c)
-        both = times @ _sums(is_true & is_called, protein, times.shape[1])
-        either = times @ _sums(is_true.double() + is_called, protein, times.shape[1])
-        values.append(ratio(2 * both, either))  # NaN: the class occurs nowhere
+        true_positives = times @ _sums(is_true & is_called, protein, num_proteins)
+        true_and_called = times @ _sums(is_true.double() + is_called, protein, num_proteins)
+        values.append(ratio(2 * true_positives, true_and_called))  # NaN: the class occurs nowhere
     return _mean(values)
 
 
@@ -196,14 +204,20 @@ def _of_decisions(function: Callable[..., np.ndarray]) -> WeightedScores:
     """Return the function that computes a score from true and false positives, false and true negatives."""
 
     def scores(o: SplitPredictions, protein: torch.Tensor, times: np.ndarray) -> np.ndarray:
-        threshold = torch.zeros(o.y.size(1)) if o.threshold is None else o.threshold
-        is_called = o.logits >= threshold.expand_as(o.y)
+        threshold = 0.0 if o.threshold is None else o.threshold
+        is_called = o.logits >= threshold
         is_true = o.y == 1
         known = known_labels(o.y)
-        outcomes = (is_called & is_true, is_called & ~is_true, ~is_called & is_true, ~is_called & ~is_true)
+        outcomes = (
+            known & is_called & is_true,
+            known & is_called & ~is_true,
+            known & ~is_called & is_true,
+            known & ~is_called & ~is_true,
+        )
+        num_proteins = times.shape[1]
         values = []
         for c in range(o.y.size(1)):
-            counts = [times @ _sums((known & x)[:, c], protein, times.shape[1]) for x in outcomes]
+            counts = [times @ _sums(outcome[:, c], protein, num_proteins) for outcome in outcomes]
             values.append(function(*counts))
         return _mean(values)
 
@@ -211,11 +225,13 @@ def _of_decisions(function: Callable[..., np.ndarray]) -> WeightedScores:
 
 
 def _matthews(tp: np.ndarray, fp: np.ndarray, fn: np.ndarray, tn: np.ndarray) -> np.ndarray:
+    numerator = tp * tn - fp * fn
     denominator = np.sqrt((tp + fp) * (tp + fn) * (tn + fp) * (tn + fn))
     mcc = np.zeros(len(tp))
-    np.divide(tp * tn - fp * fn, denominator, out=mcc, where=denominator > 0)
-    total = tp + fp + fn + tn
-    return np.where(total > 0, mcc, np.nan)
+    np.divide(numerator, denominator, out=mcc, where=denominator > 0)
+    is_empty = tp + fp + fn + tn == 0
+    mcc[is_empty] = np.nan
+    return mcc
 
 
 def _dice(tp: np.ndarray, fp: np.ndarray, fn: np.ndarray, tn: np.ndarray) -> np.ndarray:
@@ -235,40 +251,50 @@ def _ranked(area: _Area) -> WeightedScores:
     """
 
     def function(o: SplitPredictions, protein: torch.Tensor, times: np.ndarray) -> np.ndarray:
+        copies = np.asarray(times, dtype=float)
         values = []
         for c, known in enumerate(known_labels(o.y).unbind(1)):
             score = o.logits[known, c].numpy()
-            label = (o.y[known, c] == 1).numpy()
+            is_positive = (o.y[known, c] == 1).numpy()
             owner = protein[known].numpy()
-            values.append(_areas(area, score, label, owner, np.asarray(times, dtype=float)))
+            values.append(_areas(area, score, is_positive, owner, copies))
         return _mean(values)
 
     return function
 
 
-def _areas(area: _Area, score: np.ndarray, label: np.ndarray, owner: np.ndarray, times: np.ndarray) -> np.ndarray:
+def _areas(area: _Area, score: np.ndarray, is_positive: np.ndarray, owner: np.ndarray, times: np.ndarray) -> np.ndarray:
     """Return the area of each sample, ``(R,)``; NaN without positives or negatives."""
     from scipy.sparse import csr_array
 
-    rising = np.unique(score[label])
-    highest = len(rising) - np.searchsorted(rising, score, side="right")  # that the row reaches; counted from the top
-    shape = (len(rising), times.shape[1])
+    thresholds = np.unique(score[is_positive])  # rising
+    num_thresholds = len(thresholds)
+    num_proteins = times.shape[1]
+    highest = num_thresholds - np.searchsorted(thresholds, score, side="right")  # reached by a row, from the top
 
     def count(rows: np.ndarray) -> csr_array:
-        return csr_array((np.ones(rows.sum()), (highest[rows], owner[rows])), shape=shape)
+        """Count rows by the highest threshold that they reach and by protein."""
+        ones = np.ones(rows.sum())
+        return csr_array((ones, (highest[rows], owner[rows])), shape=(num_thresholds, num_proteins))
 
-    reaches_one = highest < len(rising)
-    tied = np.isin(score, rising)
-    counts = [count(label), count(~label & reaches_one), count(~label & tied)]
-    positives = times @ np.bincount(owner[label], minlength=shape[1])
-    negatives = times @ np.bincount(owner[~label], minlength=shape[1])
+    reaches_one = highest < num_thresholds
+    is_tied = np.isin(score, thresholds)
+    true_counts = count(is_positive)
+    false_counts = count(~is_positive & reaches_one)
+    tied_counts = count(~is_positive & is_tied)
+
+    positives = times @ np.bincount(owner[is_positive], minlength=num_proteins)
+    negatives = times @ np.bincount(owner[~is_positive], minlength=num_proteins)
     areas = np.full(len(times), np.nan)
     defined = np.flatnonzero((positives > 0) & (negatives > 0))
-    size = max(1, _AT_ONCE // max(1, len(rising)))
+    size = max(1, _AT_ONCE // max(1, num_thresholds))
     for begin in range(0, len(defined), size):
         samples = defined[begin : begin + size]
-        true, false, tie = (matrix @ times[samples].T for matrix in counts)  # (thresholds, samples)
-        sums = area(true, np.cumsum(false, axis=0), tie, negatives[samples])
+        copies = times[samples].T  # (proteins, samples)
+        true = true_counts @ copies  # (thresholds, samples)
+        false = np.cumsum(false_counts @ copies, axis=0)
+        tied = tied_counts @ copies
+        sums = area(true, false, tied, negatives[samples])
         areas[samples] = sums / positives[samples]
     return areas
 
@@ -283,7 +309,8 @@ def _average_precision(true: np.ndarray, false: np.ndarray, tie: np.ndarray, neg
 
 def _area_under_roc(true: np.ndarray, false: np.ndarray, tie: np.ndarray, negatives: np.ndarray) -> np.ndarray:
     """Σ (positives at a threshold) · (fraction of negatives below it, half of those at it)."""
-    return np.einsum("ts,ts->s", true, negatives - false + tie / 2) / negatives
+    below = negatives - false + tie / 2
+    return np.einsum("ts,ts->s", true, below) / negatives
 
 
 #: ``Metric.weighted`` of the metrics of this package, by name.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import zlib
-from itertools import combinations
 
 import numpy as np
 from scipy.spatial import Delaunay
@@ -34,30 +33,36 @@ def delaunay(pos: np.ndarray) -> np.ndarray:
     if len(pos) == 0:
         return np.zeros((2, 0), np.int64)
     pos = np.asarray(pos, np.float64)
-    pos = pos - pos.mean(0)
+    pos = pos - pos.mean(axis=0)
     points, first, point = np.unique(pos, axis=0, return_index=True, return_inverse=True)
-    first_of_row = first[point.ravel()]  # (N,) lowest index at the same place
+    neighbors = first[_triangulated(points)]
+
+    # Coincident points are joined to the one of lowest index.
+    first_of_row = first[point.ravel()]  # (N,)
     copies = np.flatnonzero(first_of_row != np.arange(len(pos)))
     coincident = np.stack([first_of_row[copies], copies])
-    pairs = np.concatenate([first[_triangulated(points)], coincident], axis=1)
-    return np.unique(np.sort(pairs, axis=0), axis=1)
+
+    pairs = np.concatenate([neighbors, coincident], axis=1)
+    pairs.sort(axis=0)
+    return np.unique(pairs, axis=1)
 
 
 def _triangulated(points: np.ndarray) -> np.ndarray:
     """Return pairs ``(2, M)`` of distinct points."""
-    n = len(points)
-    _, extent, axes = np.linalg.svd(points - points.mean(0), full_matrices=False)
-    rank = int((extent > _FLAT * extent.max(initial=0)).sum())
-    if n <= rank + 1:  # a simplex
-        return np.array(list(combinations(range(n), 2)), np.int64).reshape(-1, 2).T
+    centered = points - points.mean(axis=0)
+    _, extent, axes = np.linalg.svd(centered, full_matrices=False)
+    least = _FLAT * extent.max(initial=0)
+    rank = int((extent > least).sum())  # 1 on a line, 2 in a plane, 3 in space
+    if len(points) <= rank + 1:  # a simplex
+        return np.stack(np.triu_indices(len(points), 1))
     if rank == 1:
         order = np.argsort(points @ axes[0], kind="stable")
         return np.stack([order[:-1], order[1:]])
-    if rank < 3:  # in the plane of the points
-        points = points @ axes[:rank].T
+    if rank == 2:
+        points = points @ axes[:2].T
     simplices = Delaunay(points).simplices.astype(np.int64)  # (S, rank + 1)
-    edges = [simplices[:, [i, j]] for i, j in combinations(range(rank + 1), 2)]
-    return np.concatenate(edges).T
+    first, second = np.triu_indices(rank + 1, 1)  # the edges of a simplex
+    return np.stack([simplices[:, first].ravel(), simplices[:, second].ravel()])
 
 
 _BLOCK = 2**20  # pairs sampled at once

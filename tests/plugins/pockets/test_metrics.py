@@ -108,3 +108,8 @@ def test_volume_overlap_equals_that_of_a_loop():
 def test_points_of_a_fine_grid_fill_cells():
     points = np.array([[0.0, 0.0, 0.0], [0.3, 0.3, 0.0], [0.6, 0.0, 0.0], [-0.6, 0.0, 0.0]])
     assert voxels_of_points(points).tolist() == [[-1, 0, 0], [0, 0, 0], [1, 0, 0]]
+
+
+def test_the_recall_of_no_protein_is_empty():
+    curve = recall_of_ranking([], [])
+    assert curve.recall.shape == (0,) and curve.false_positives.shape == (0,)
