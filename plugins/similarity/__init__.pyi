@@ -35,6 +35,12 @@ from protgraph_plugins.similarity.structure_pairs import (
     find_structure_pairs as find_structure_pairs,
     structural_letters as structural_letters,
 )
+from protgraph_plugins.similarity.superposition import (
+    Superposition as Superposition,
+    superpose as superpose,
+    superposed_rmsd as superposed_rmsd,
+    tm_distance as tm_distance,
+)
 from protgraph_plugins.similarity.superposition_search import (
     SuperpositionScores as SuperpositionScores,
     superposition_scores as superposition_scores,

@@ -12,9 +12,15 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from protgraph_plugins.similarity.superposition import (
+    Superposition,
+    as_points,
+    optimal_rotations,
+    superposed_rmsd,
+    tm_distance,
+)
 
 from protgraph.errors import OptionError
-from protgraph.structure.compare import Superposition, as_points, optimal_rotations, superposed_rmsd, tm_distance
 
 __all__ = [
     "GDT_HA",

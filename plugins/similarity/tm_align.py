@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from protgraph_plugins.similarity.superposition import tm_distance
 from protgraph_plugins.similarity.superposition_search import (
     ScoredTransform,
     fit_from_moments,
@@ -19,7 +20,6 @@ from protgraph_plugins.similarity.superposition_search import (
 )
 
 from protgraph.errors import OptionError
-from protgraph.structure.compare import tm_distance
 
 __all__ = ["LEAST_RESIDUES", "StructureAlignment", "align_matrices", "align_structures"]
 

@@ -25,13 +25,14 @@ __all__ = ["changed_tensors", "metric_builds", "metric_inputs", "metric_order", 
 _SLACK = 1e-6
 _SMALL = 1e-2  # values below it are compared with it: sums of float32 that cancel
 _SEEDS = 3
-_BUILT_IN = ("contact", "inverse_folding", "structure_denoising", "structure_prediction")
+_BUILT_IN = ("contact", "inverse_folding", "structure_denoising")
 _TARGETS = (
     Target("classes", "node", "classification", 3),
     Target("labels", "node", "multilabel", 2),
     Target("value", "node", "regression", 1),
     Target("values", "node", "regression", 2),
     Target("points", "node", "coordinates", 1),
+    Target("backbone", "node", "coordinates", 4),
     Target("classes_of_proteins", "graph", "classification", 3),
     Target("labels_of_proteins", "graph", "multilabel", 1),
     Target("value_of_proteins", "graph", "regression", 1),

@@ -8,13 +8,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from protgraph_plugins.similarity import superposition_scores
+from protgraph_plugins.similarity import superposition_scores, tm_distance
 from scipy.spatial.transform import Rotation
 
 from protgraph.errors import OptionError
 from protgraph.file_io import unpack_tar
 from protgraph.structure import clean, load_structure
-from protgraph.structure.compare import tm_distance
 
 
 @pytest.fixture(scope="module")

@@ -7,14 +7,13 @@ import gzip
 
 import numpy as np
 import pytest
-from protgraph_plugins.similarity import align_structures
+from protgraph_plugins.similarity import align_structures, tm_distance
 from protgraph_plugins.similarity.superposition_search import fit_transforms, search_superposition
 from scipy.spatial.transform import Rotation
 
 from protgraph.errors import OptionError
 from protgraph.file_io import unpack_tar
 from protgraph.structure import clean, load_structure
-from protgraph.structure.compare import tm_distance
 
 #: Scores of TM-align (tmtools 0.3.0) for the first chains of two entries, normalized by the first and by the second.
 TM_ALIGN = {

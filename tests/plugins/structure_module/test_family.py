@@ -6,6 +6,7 @@ import pytest
 import torch
 from protgraph_plugins.ipa.attention import IPA
 from protgraph_plugins.ipa.frames import BackboneUpdate, PlaceBackbone
+from protgraph_plugins.structure_module.task import STRUCTURE_PREDICTION, fape, lddt_ca, rmsd_superposed
 
 import protgraph as pg
 from protgraph.data.graph.fields import FieldSpec, field
@@ -13,7 +14,6 @@ from protgraph.errors import WiringError
 from protgraph.model import ProteinModel
 from protgraph.ops import Proteins
 from protgraph.task.predictions import SplitPredictions
-from protgraph.task.structure_prediction import STRUCTURE_PREDICTION, fape, lddt_ca, rmsd_superposed
 from protgraph.testing import make_protein
 
 F64 = torch.float64

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from protgraph_plugins.similarity import superpose, superposed_rmsd
 from scipy.spatial.transform import Rotation
 
 from protgraph.errors import OptionError
-from protgraph.structure.compare import superpose, superposed_rmsd
 
 
 @pytest.fixture

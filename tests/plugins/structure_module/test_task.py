@@ -7,12 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from protgraph_plugins.structure_module.task import STRUCTURE_PREDICTION, fape, lddt_ca, rmsd_superposed, tm_score
 from scipy.spatial.transform import Rotation
 
 import protgraph as pg
 from protgraph.data.graph.protein_graph import collate
 from protgraph.task.predictions import SplitPredictions
-from protgraph.task.structure_prediction import STRUCTURE_PREDICTION, fape, lddt_ca, rmsd_superposed, tm_score
 from protgraph.testing import make_protein
 from protgraph.testing.symmetry import random_rotations
 

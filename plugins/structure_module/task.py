@@ -6,21 +6,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
+from protgraph_plugins.similarity import superpose, superposed_rmsd, tm_distance
 from torch import Tensor
 
-from protgraph.data.datasets.target import Target
-from protgraph.featurize.frames import axes
-from protgraph.structure.compare.local_distances import compute_lddt
-from protgraph.structure.compare.superposition import superpose, superposed_rmsd, tm_distance
-from protgraph.task.input_masking import InputMasking
-from protgraph.task.metrics import as_metric
-from protgraph.task.predictions import SplitPredictions
-from protgraph.task.task import Task
+from protgraph.data.datasets import Target
+from protgraph.featurize import axes
+from protgraph.structure.compare import compute_lddt
+from protgraph.task import InputMasking, SplitPredictions, Task, as_metric
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from protgraph.structure.residues.residues import Residues
+    from protgraph.structure.residues import Residues
 
 __all__ = ["STRUCTURE_PREDICTION", "fape", "lddt_ca", "rmsd_superposed", "tm_score"]
 ENTRY_POINTS = {
