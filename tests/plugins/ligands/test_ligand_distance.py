@@ -14,7 +14,7 @@ from protgraph.featurize import Failure, FeaturePlan, GraphResult, iter_graphs
 from protgraph.model import as_model_spec, with_pocket
 from protgraph.structure import Residues, clean, load_structure
 
-CRAMBIN = Path(__file__).resolve().parents[2] / "datasets" / "pdb_core" / "structures" / "1crn.bcif"
+CRAMBIN = Path(__file__).resolve().parents[3] / "datasets" / "pdb_core" / "structures" / "1crn.bcif"
 ELEMENTS = np.array(["C", "C", "O", "N", "C", "C", "CL"])
 
 

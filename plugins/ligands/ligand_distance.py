@@ -9,13 +9,10 @@ import numpy as np
 from annotated_types import Ge
 from scipy.spatial import cKDTree
 
-from protgraph.data.graph.conformity import Conformity
+from protgraph.data.graph import Conformity
 from protgraph.errors import SelectionError, list_first
-from protgraph.featurize.base import StructureFeaturizer
-from protgraph.structure.residues.alphabet import residue_kind
-from protgraph.structure.residues.ligands import Ligands
-from protgraph.structure.residues.loss_report import LossReport
-from protgraph.structure.residues.residues import Residues
+from protgraph.featurize import StructureFeaturizer
+from protgraph.structure.residues import Ligands, LossReport, Residues, residue_kind
 
 __all__ = ["LEAST_ATOMS", "LigandDistance", "select_ligand"]
 ENTRY_POINTS = {"protgraph.featurizers": {"ligand_distance": "LigandDistance"}}
