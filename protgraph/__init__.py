@@ -78,7 +78,6 @@ _HOME = {
     "BenchSpec": "protgraph.bench",
     "FitConfig": "protgraph.train",
     "embed": "protgraph.inference",
-    "explain": "protgraph.inference",
     "evaluate": "protgraph.evaluation",
     "cross_validate": "protgraph.train",
     "fit": "protgraph.train",

@@ -48,7 +48,7 @@ from protgraph.featurize import (
     build_graph as build_graph,
     iter_graphs as iter_graphs,
 )
-from protgraph.inference import embed as embed, explain as explain, predict as predict
+from protgraph.inference import embed as embed, predict as predict
 from protgraph.labels import inspect_dataset as inspect_dataset, load_dataset as load_dataset
 from protgraph.model import (
     ComponentSpec as ComponentSpec,
@@ -89,6 +89,7 @@ from protgraph.structure import (
 )
 from protgraph.task import InputMasking as InputMasking, Metric as Metric, Task as Task
 from protgraph.train import FitConfig as FitConfig, cross_validate as cross_validate, fit as fit
+from protgraph_plugins.attribution.attributions import explain as explain
 from protgraph_plugins.gpt.generation import generate as generate
 from protgraph_plugins.pockets.find import find_pockets as find_pockets
 from protgraph_plugins.recipes.run import run_recipe as run_recipe

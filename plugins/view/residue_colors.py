@@ -16,7 +16,7 @@ from protgraph.data import ResidueLabels
 from protgraph.data.datasets import interpret_column, parse_residue_numbers, read_label_table
 from protgraph.errors import LabelError, OptionError, SelectionError, list_first
 from protgraph.featurize import Failure, ProteinRequest
-from protgraph.inference import choose_value, explain, featurized_proteins, predict
+from protgraph.inference import choose_value, featurized_proteins, predict
 from protgraph.structure import Residues
 from protgraph.wording import count_noun
 
@@ -83,6 +83,8 @@ def attribution_color(
     SelectionError
         The protein cannot be featurized for the model.
     """
+    from protgraph_plugins.attribution import explain  # another extension, which may be absent
+
     result = explain(checkpoint, _request(residues), value=value)
     if result.failures and not result.rows:
         raise SelectionError(f"{residues.name}: {result.failures[0].reason}")

@@ -216,6 +216,7 @@ class ExplainOutput:
             if argument is not None and table is None:
                 raise OptionError(f"{option} {str(argument)!r} needs the attributions. Add --explain FILE.")
         if table is not None:
+            _require_attributions()
             check_output(table, option="--explain", inputs=inputs, overwrite=overwrite, suffixes=[".csv", ".parquet"])
         self._structures = StructureOutput(
             structure, None, None, None, sources=sources, inputs=inputs, read=read, overwrite=overwrite, output=output
@@ -225,9 +226,10 @@ class ExplainOutput:
         """Compute and write requested attributions, print how complete they are, and return what failed."""
         if self.table is None:
             return []
-        from protgraph.inference import explain
+        from protgraph.registry import functions
         from protgraph.wording import count_noun
 
+        explain = functions.get("explain")
         result = explain(trained, self.sources, value=value, residue=self.residue, read=self.read, device=device)
         for line in result.completeness:
             self.output.print(line)
@@ -239,6 +241,17 @@ class ExplainOutput:
         result.write(self.table)
         self.output.print(f"attributions to {result.value} → {self.table}")
         return self._structures.write(result.residue_values()) if self._structures.is_used else []
+
+
+def _require_attributions() -> None:
+    """Raise if no extension computes attributions."""
+    from protgraph.registry import functions
+
+    if "explain" not in functions:
+        raise MissingExtraError(
+            "--explain: no installed distribution computes attributions. Leave --explain out, or install the extension "
+            "'attribution' of protgraph-pyg."
+        )
 
 
 def _script_writer(viewer: str) -> Callable[..., Path]:

@@ -17,6 +17,7 @@ from protgraph.evaluation.calibration import (
 )
 from protgraph.evaluation.evaluation import (
     BatchPredictions,
+    device_of,
     evaluate,
     evaluation_mode,
     join_predictions,
@@ -32,6 +33,7 @@ __all__ = [
     "cluster_scores",
     "cluster_weights",
     "count_split",
+    "device_of",
     "draw_copies",
     "evaluate",
     "evaluation_mode",

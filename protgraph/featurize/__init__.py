@@ -21,7 +21,7 @@ from protgraph.featurize.base import (
 from protgraph.featurize.frames import axes
 from protgraph.featurize.pipeline import iter_graphs
 from protgraph.featurize.plan import FeaturePlan, build_graph
-from protgraph.featurize.requests import dataset_requests, expand_sources, store_requests
+from protgraph.featurize.requests import Source, dataset_requests, expand_sources, store_requests
 from protgraph.featurize.result import (
     GraphResult,
     count_notes,
@@ -47,6 +47,7 @@ __all__ = [
     "NodeList",
     "Orientation",
     "ProteinRequest",
+    "Source",
     "StructureFeaturizer",
     "TensorFeaturizer",
     "axes",

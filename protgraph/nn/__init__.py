@@ -20,6 +20,7 @@ from protgraph.nn.irreps import (
     irreps_blocks,
     named_irreps_blocks,
 )
+from protgraph.nn.layers.embed import Embed
 from protgraph.nn.layers.transformer import PostNormBlock, PreNormBlock
 from protgraph.nn.lora import LowRankTerm, add_low_rank_terms, merge_low_rank_terms
 from protgraph.nn.mlp import activation, gate_linear
@@ -67,6 +68,7 @@ __all__ = [
     "DecoderState",
     "DotProductAttention",
     "EdgeWeights",
+    "Embed",
     "Gate",
     "GraphLayer",
     "Head",

@@ -14,6 +14,7 @@ import pytest
 
 from protgraph import trained_models
 from protgraph.inference import predict
+from protgraph.registry import Registry
 
 
 @pytest.mark.parametrize(
@@ -85,17 +86,11 @@ def test_info_prints_the_card(run) -> None:
         assert part in out
 
 
-@pytest.mark.slow
-def test_explain_writes_attributions_and_their_sum(run, structures_dir, tmp_path) -> None:
-    out, why = tmp_path / "o.csv", tmp_path / "why.csv"
-    options = ("--explain", why, "--explain-residue", "A:30", "--explain-structure", tmp_path / "why.pdb")
-    result = run("predict", "secondary_structure", structures_dir / "1ubq.bcif", "-o", out, "--device", "cpu", *options)
-    assert result.code == 0 and "attributions sum to" in result.out, result.err
-    with why.open() as file:
-        rows = list(csv.DictReader(file))
-    parts = [sum(float(row[name]) for name in ("aatype", "ca_density", "dihedral")) for row in rows]
-    np.testing.assert_allclose([float(row["attribution"]) for row in rows], parts, atol=1e-6)
-    assert len(rows) == 76 and (tmp_path / "why.pdb").is_file()
+def test_explain_needs_the_extension(run, structures_dir, tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr("protgraph.registry.functions", Registry(kind="function", group="protgraph.absent"))
+    options = ("-o", tmp_path / "o.csv", "--explain", tmp_path / "why.csv")
+    result = run("predict", "ligand_site", structures_dir / "1ubq.bcif", *options)
+    assert result.code == 2 and "'attribution'" in result.err and not (tmp_path / "o.csv").exists()
 
 
 @pytest.mark.parametrize(

@@ -15,26 +15,31 @@ from torch import Tensor, nn
 from torch_geometric.data import Data
 
 from protgraph.argument_types import check_arguments
-from protgraph.checkpoint.checkpoint_file import Checkpoint, as_checkpoint
-from protgraph.data.datasets.target import Target
-from protgraph.data.graph.protein_graph import collate, residue_nodes
+from protgraph.checkpoint import Checkpoint, as_checkpoint
+from protgraph.data.datasets import Target
+from protgraph.data.graph import collate, residue_nodes
 from protgraph.errors import OptionError, SelectionError
-from protgraph.evaluation.evaluation import device_of
+from protgraph.evaluation import device_of
 from protgraph.failure import Failure
-from protgraph.featurize.requests import Source
-from protgraph.featurize.result import GraphResult, count_notes
-from protgraph.inference.model_run import featurized_proteins
-from protgraph.inference.prediction import RESIDUE, origin_of
-from protgraph.inference.prediction_table import choose_value, target_names
-from protgraph.inference.result_table import ResultTable, Row, residue_keys, rows_by_file
-from protgraph.model.build import ProteinModel
-from protgraph.model.devices import find_device
-from protgraph.nn.layers.embed import Embed
-from protgraph.structure.io.read_options import ReadOptions
-from protgraph.structure.io.residue_values import ResidueValues
+from protgraph.featurize import GraphResult, Source, count_notes
+from protgraph.inference import (
+    RESIDUE,
+    ResultTable,
+    Row,
+    choose_value,
+    featurized_proteins,
+    origin_of,
+    residue_keys,
+    rows_by_file,
+    target_names,
+)
+from protgraph.model import ProteinModel, find_device
+from protgraph.nn import Embed
+from protgraph.structure.io import ReadOptions, ResidueValues
 from protgraph.wording import count_noun
 
 __all__ = ["Attributions", "IntegratedGradients", "explain", "integrate_gradients"]
+ENTRY_POINTS = {"protgraph.functions": {"explain": "explain"}}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -104,7 +109,7 @@ def explain(
     Attributions
         They sum to the difference between the output for the protein and for the baseline, where node features and
         embedded categories have their mean over the protein; see
-        :func:`protgraph.inference.attribution.integrate_gradients`.
+        :func:`protgraph_plugins.attribution.integrate_gradients`.
 
     Raises
     ------

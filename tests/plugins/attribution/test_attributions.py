@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import csv
 from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
+from protgraph_plugins.attribution import explain, integrate_gradients
 
 from protgraph.data.datasets.labels import ResidueLabels
 from protgraph.errors import OptionError, SelectionError
-from protgraph.inference import explain, predict
-from protgraph.inference.attribution import integrate_gradients
+from protgraph.inference import predict
 from protgraph.model import ModelSpec, build_model
 from protgraph.registry.component import component
 from protgraph.structure import ALPHABET
@@ -120,3 +121,16 @@ def test_models_without_node_features_are_errors(trained, structures_dir) -> Non
     checkpoint = replace(trained.checkpoint(), model=build_model(spec, trained.model.target, seed=0))
     with pytest.raises(OptionError, match="constant"):
         explain(checkpoint, structures_dir / "1orc.bcif", device="cpu")
+
+
+@pytest.mark.slow
+def test_explain_writes_attributions_and_their_sum(run, structures_dir, tmp_path) -> None:
+    out, why = tmp_path / "o.csv", tmp_path / "why.csv"
+    options = ("--explain", why, "--explain-residue", "A:30", "--explain-structure", tmp_path / "why.pdb")
+    result = run("predict", "secondary_structure", structures_dir / "1ubq.bcif", "-o", out, "--device", "cpu", *options)
+    assert result.code == 0 and "attributions sum to" in result.out, result.err
+    with why.open() as file:
+        rows = list(csv.DictReader(file))
+    parts = [sum(float(row[name]) for name in ("aatype", "ca_density", "dihedral")) for row in rows]
+    np.testing.assert_allclose([float(row["attribution"]) for row in rows], parts, atol=1e-6)
+    assert len(rows) == 76 and (tmp_path / "why.pdb").is_file()
