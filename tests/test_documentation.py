@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -127,7 +128,9 @@ def test_every_python_block_runs(
     if not in_new_process:
         monkeypatch.chdir(user_folder)
         capsys.readouterr()
-        exec(compile(block, "<string>", "exec"), {"__name__": "__main__"})
+        script = ModuleType("__main__")  # as in a script, pickle finds the classes of the block
+        monkeypatch.setitem(sys.modules, "__main__", script)
+        exec(compile(block, "<string>", "exec"), script.__dict__)
         assert output is None or capsys.readouterr().out == output
         return
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
