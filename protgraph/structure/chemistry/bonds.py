@@ -92,17 +92,24 @@ def ligand_bonds(ligands: Ligands) -> np.ndarray:
     files, ``chem_comp_bond`` of mmCIF, bonds of an ``AtomArray``) or, without them, bonds by distance
     (:func:`has_guessed_bonds`).
     """
-    by_name = bonds_by_name(ligands.res_name, ligands.atom_molecule, ligands.atom_name)
-    unlisted = _is_unlisted(ligands)
-    guessed = unlisted & ~_has_stated_bonds(ligands)
+    molecule_of_atom = ligands.atom_molecule
+    is_unlisted = _is_unlisted(ligands)
+    has_stated = _has_stated_bonds(ligands)
+
+    # bonds within molecules: of the CCD, of the file, or by distance
+    by_name = bonds_by_name(ligands.res_name, molecule_of_atom, ligands.atom_name)
+    is_listed = ~is_unlisted[molecule_of_atom[by_name[0]]]
+    by_name = by_name[:, is_listed]
     stated = np.unique(np.sort(ligands.bonds, axis=1), axis=0).T  # (2, B)
-    stated = stated[:, (unlisted & ~guessed)[ligands.atom_molecule[stated[0]]]]
-    by_name = by_name[:, ~unlisted[ligands.atom_molecule[by_name[0]]]]
-    by_distance = _bonds_by_distance(ligands, guessed)
+    is_needed = (is_unlisted & has_stated)[molecule_of_atom[stated[0]]]
+    stated = stated[:, is_needed]
+    by_distance = _bonds_by_distance(ligands, is_unlisted & ~has_stated)
+
+    # links of nucleotides
     ends = np.flatnonzero(np.isin(ligands.atom_name, ("O3'", "P")))
     pos = ligands.atom_pos[ends].astype(np.float64)
     links = ends[close_pairs(pos, _PHOSPHODIESTER)]  # (2, P)
-    molecule = ligands.atom_molecule[links]
+    molecule = molecule_of_atom[links]
     name = ligands.atom_name[links]
     is_between = molecule[0] != molecule[1]
     is_oxygen_and_phosphorus = name[0] != name[1]

@@ -96,29 +96,39 @@ class AtomSite:
         atoms = AtomArray(numbers["Cartn_x"].size)
         for axis, name in enumerate(_POSITION):
             atoms.coord[:, axis] = numbers[name]
+
+        # chain, residue, atom and alternate location
         for annotation, names in _IDENTIFIERS.items():
-            read_texts = partial(ColumnValues.texts, width=atoms.get_annotation(annotation).itemsize // 4)
+            width = atoms.get_annotation(annotation).itemsize // 4  # characters of biotite's annotation
+            read_texts = partial(ColumnValues.texts, width=width)
             atoms.set_annotation(annotation, self._preferred(names, rows, read_texts))
-        number = self._preferred(_NUMBER, rows, lambda c: c.integers(self._item(_NUMBER[0])))
+        number = self._preferred(_NUMBER, rows, lambda column: column.integers(self._item(_NUMBER[0])))
         atoms.set_annotation("res_id", number)
         for annotation, name in _BLANK.items():
             atoms.set_annotation(annotation, self._texts_or_blank(name, rows, len(atoms)))
+
+        # molecule and element
         if "group_PDB" in self._site.names:
-            atoms.set_annotation("hetero", self._column("group_PDB", rows).equals("HETATM"))
+            is_hetero = self._column("group_PDB", rows).equals("HETATM")
+            atoms.set_annotation("hetero", is_hetero)
         molecule = self._molecules(rows, atoms)
         if molecule is not None:
             atoms.set_annotation(MOLECULE, molecule)
         atoms.set_annotation("element", self._elements(rows, atoms))
-        atoms.set_annotation("b_factor", numbers["B_iso_or_equiv"])
-        without_b = int(np.isnan(atoms.b_factor).sum())
+
+        # B factor and occupancy
+        b_factor = numbers["B_iso_or_equiv"]
+        without_b = int(np.isnan(b_factor).sum())
         if without_b and "B_iso_or_equiv" in self._site.names:
             self.notes.append(f"{without_b} B factors without a value, read as 0")
+        atoms.set_annotation("b_factor", b_factor)
         occupancy = numbers["occupancy"]
         has_none = np.isnan(occupancy)
         if has_none.any():
             occupancy[has_none] = 1.0
             self.notes.append(f"{int(has_none.sum())} occupancies without a value, read as 1")
         atoms.set_annotation("occupancy", occupancy)
+
         atoms.box = self._box()
         atoms.bonds = self._bonds(atoms)
         return atoms
@@ -138,19 +148,20 @@ class AtomSite:
         if not {"label_asym_id", "auth_asym_id"} <= set(self._site.names):
             return None
         label = self._column("label_asym_id", rows).texts()
-        begins = np.flatnonzero(label[1:] != label[:-1]) + 1
-        begins = begins[~(atoms.hetero[begins] | atoms.hetero[begins - 1])]
-        begins = begins[atoms.chain_id[begins] == atoms.chain_id[begins - 1]]
-        if len(begins) == 0:
+        is_other_label = label[1:] != label[:-1]
+        is_same_chain = atoms.chain_id[1:] == atoms.chain_id[:-1]
+        is_hetero = atoms.hetero[1:] | atoms.hetero[:-1]
+        begins = is_other_label & is_same_chain & ~is_hetero
+        if not begins.any():
             return None
-        is_first = np.zeros(len(atoms), np.int64)
-        is_first[begins] = 1
-        return np.cumsum(is_first)
+        return np.cumsum(np.append(0, begins))
 
     def _texts_or_blank(self, name: str, rows: Rows, count: int) -> np.ndarray:
         """Return the texts of a column, ``(A,)`` str, "" where it is masked or missing."""
-        column = self._column(name, rows) if name in self._site.names else None
-        if column is None or (column.mask is not None and column.mask.all()):
+        if name not in self._site.names:
+            return np.zeros(count, "U1")
+        column = self._column(name, rows)
+        if column.mask is not None and column.mask.all():
             return np.zeros(count, "U1")
         texts = column.texts(blank=True)
         return np.where(texts == " ", "", texts)  # ' ' in quotes
@@ -166,10 +177,11 @@ class AtomSite:
         index = None
         if "type_symbol" not in self._site.names:
             symbols = np.zeros(len(atoms), "U1")
-        elif (column := self._column("type_symbol", rows)).mask is None and column.index is not None:
-            symbols, index = column.values, column.index
         else:
-            symbols = column.texts()
+            column = self._column("type_symbol", rows)
+            is_indexed = column.mask is None and column.index is not None
+            symbols = column.values if is_indexed else column.texts()
+            index = column.index if is_indexed else None
         elements, self.inferred_elements = complete_elements(symbols, atoms.res_name, atoms.atom_name, index=index)
         return elements
 
@@ -200,9 +212,13 @@ class AtomSite:
             self.notes.append(f"atom_site has no column {names[0]}; {names[1]} was read")
         elif column.mask is not None and len(present) > 1:
             other = self._column(present[1], rows)
-            is_filled = (column.mask != 0) & (True if other.mask is None else other.mask == 0)
-            if (lost := int((column.mask != 0).sum() - is_filled.sum())) > 0:
-                self.notes.append(f"{lost} atoms have neither {names[0]} nor {names[1]}")
+            is_masked = column.mask != 0
+            is_filled = is_masked
+            if other.mask is not None:
+                is_filled = is_masked & (other.mask == 0)
+            without_either = int(is_masked.sum() - is_filled.sum())
+            if without_either:
+                self.notes.append(f"{without_either} atoms have neither {names[0]} nor {names[1]}")
             if is_filled.any():
                 values = np.where(is_filled, decode(other), values)
                 self.notes.append(f"{int(is_filled.sum())} atoms without {names[0]}; {names[1]} was read")
@@ -213,9 +229,9 @@ class AtomSite:
         table = self._component_bonds
         if table is None or not set(_BOND) <= set(table.names):
             return None
-        names = (table.column(name).texts().tolist() for name in _BOND)
-        bonded_names: dict[str, list[tuple[str, str]]] = {}
-        for component, first, second in zip(*names, strict=True):
+        columns = [table.column(name).texts().tolist() for name in _BOND]
+        bonded_names: dict[str, list[tuple[str, str]]] = {}  # by component
+        for component, first, second in zip(*columns, strict=True):
             if component not in AMINO_ACID_NAMES:
                 bonded_names.setdefault(component, []).append((first, second))
         is_chosen = np.isin(atoms.res_name, list(bonded_names))
