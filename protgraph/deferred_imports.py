@@ -4,12 +4,10 @@
 torch_geometric`` its datasets, with pandas and transformers where these are installed, and ``import biotite``
 networkx: half of the time of ``protgraph predict`` (torch 2.13 and 2.14, 2026-11-26). Garbage collection while a
 library is imported visits its growing number of objects, all in use, again and again: 0.2 s.
-
-Not PyG's layers and transforms, another 0.15 s: they import each other in circles, in an order that is not kept then.
-
-Not ``importlib.util.LazyLoader``: its modules are loaded at the first access to any attribute, so that
-``inspect.getmodule``, which torch calls for each operator that it registers, loads all of them (Python 3.11).
 """
+
+# Not PyG's layers and transforms, another 0.15 s: they import each other in circles, in an order that is not kept then.
+# Not importlib.util.LazyLoader: inspect.getmodule, called for each operator, loads all of them (Python 3.11).
 
 from __future__ import annotations
 

@@ -167,16 +167,9 @@ class ComponentError(ProtgraphError, RuntimeError):
 class NonFiniteError(ComponentError):
     """The loss or a gradient of a training step is NaN or infinite.
 
-    Parameters
-    ----------
-    step, epoch : int
-        Number of the optimizer step from 0, and of the epoch from 1.
-    proteins : tuple of str
-        Names of the proteins with such values; all of the batch if it is none in particular.
-    folder : str
-        Folder with the saved step for ``protgraph replay``; "" if it was not saved.
-    cause : ComponentError, optional
-        Names the component at fault.
+    ``step``, ``epoch``: number of the optimizer step from 0, and of the epoch from 1. ``proteins``: names of the
+    proteins with such values; all of the batch if it is none in particular. ``folder``: folder with the saved step for
+    ``protgraph replay``; "" if it was not saved. ``cause``: names the component at fault.
     """
 
     def __init__(

@@ -15,20 +15,10 @@ __all__ = ["Failure"]
 class Failure:
     """One protein or file that could not be used.
 
-    Parameters
-    ----------
-    source : str
-        The file as given; for a FASTA record, followed by "#" and its name.
-    protein : str
-        Name or chains of the protein; "" if the whole file failed.
-    error_type : str
-        Class of the error, e.g. "StructureFileError".
-    message : str
-        Message of the error in one line.
-    sha256 : str
-        Hexadecimal SHA-256 of the file; "" if it was not read.
-    seconds : float
-        Time spent on it.
+    ``source``: the file as given; for a FASTA record, followed by "#" and its name. ``protein``: name or chains of the
+    protein; "" if the whole file failed. ``error_type``: class of the error, e.g. "StructureFileError". ``message``:
+    message of the error in one line. ``sha256``: hexadecimal SHA-256 of the file; "" if it was not read. ``seconds``:
+    time spent on it.
 
     Examples
     --------

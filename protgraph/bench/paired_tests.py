@@ -59,8 +59,6 @@ def sign_permutation_tests(differences: np.ndarray, *, seed: int = 0) -> list[fl
 def holm(values: Sequence[float]) -> list[float]:
     """Adjust p-values for their number by Holm's step-down method; NaN stays NaN and is not counted.
 
-    Not statsmodels: it would be a dependency for these lines (0.14.6, 2026-11-23).
-
     Examples
     --------
     >>> holm([0.01, 0.04, 0.03])

@@ -182,10 +182,7 @@ def read_rows(path: Path) -> dict[str, BenchRow]:
 
     Unfinished lines, and rows with other columns, are skipped: their runs are done again.
 
-    Raises
-    ------
-    OptionError
-        Rows have a later format.
+    Raises :class:`OptionError` if rows have a later format.
     """
     rows: dict[str, BenchRow] = {}
     for data in read_json_lines(path):

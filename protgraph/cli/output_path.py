@@ -47,22 +47,11 @@ def check_output(
 
     ``PATH.failures.csv`` and ``PATH.warnings.csv``, which commands write beside their output, are not inputs either.
 
-    Parameters
-    ----------
-    option : str
-        Option of the path, for errors.
-    inputs : iterable of str or Path, optional
-        Files, graph stores and other sources that the command reads. None and names that are not paths are skipped.
-    overwrite : bool
-        Allow an existing file.
-    suffixes : sequence of str
-        Allowed ends of the name; empty allows all.
-
-    Raises
-    ------
-    OptionError
-        The path is ``-``, has another suffix, is a folder, is one of the inputs (also by a link) or in a graph store,
-        is not a regular file, exists without ``overwrite``, or its folder is not writable or cannot be created.
+    ``option``: option of the path, for errors. ``inputs``: files, graph stores and other sources that the command
+    reads. None and names that are not paths are skipped. ``overwrite``: allow an existing file. ``suffixes``: allowed
+    ends of the name; empty allows all. Raises :class:`OptionError` if the path is ``-``, has another suffix, is a
+    folder, is one of the inputs (also by a link) or in a graph store, is not a regular file, exists without
+    ``overwrite``, or its folder is not writable or cannot be created.
     """
     label = f"{option} {str(path)!r}"
     check_no_standard_output(path, label)

@@ -121,10 +121,7 @@ def trace_step(
 ) -> list[ComponentTrace]:
     """Run a forward and a backward pass, and return the largest values of each layer and of the head, in order.
 
-    Parameters
-    ----------
-    output_gradients : callable
-        Gradients of the loss with respect to the outputs of the head, by name.
+    ``output_gradients``: gradients of the loss with respect to the outputs of the head, by name.
     """
     with torch.enable_grad():
         components, outputs = _run_components(model, batch)

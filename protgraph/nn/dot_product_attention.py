@@ -76,25 +76,10 @@ class DotProductAttention(AttentionMixin):
     ) -> Tensor:
         """Compute the weighted sums of values.
 
-        Parameters
-        ----------
-        q, k, v : Tensor
-            Queries ``(N, H, D)``, keys ``(M, H, D)`` and values ``(M, H, C)``.
-        proteins : Proteins
-            Of the N queries.
-        keys : Proteins, optional
-            Of the M keys, if they are other nodes; as many proteins.
-        terms : sequence of PairTerm
-            Added to the logits, by (query, key) pairs as in ``Proteins``; -inf hides a pair.
-        mask : Tensor, optional
-            ``(P,)`` bool, the visible pairs.
-        key_mask : Tensor, optional
-            ``(M,)`` bool, the visible keys.
-
-        Returns
-        -------
-        Tensor
-            ``(N, H, C)``.
+        ``q``, ``k``, ``v``: queries ``(N, H, D)``, keys ``(M, H, D)`` and values ``(M, H, C)``. ``proteins``: of the N
+        queries. ``keys``: of the M keys, if they are other nodes; as many proteins. ``terms``: added to the logits, by
+        (query, key) pairs as in ``Proteins``; -inf hides a pair. ``mask``: ``(P,)`` bool, the visible pairs.
+        ``key_mask``: ``(M,)`` bool, the visible keys. Returns ``(N, H, C)``.
         """
         if self.is_recording:
             self.weights(q, k, proteins, keys=keys, terms=terms, mask=mask, key_mask=key_mask)

@@ -78,30 +78,8 @@ class MultiHeadAttention(nn.Module):
 
     ``h'_i = W_o [ g_i ⊙ Σ_j softmax_j( q_i·k_j / √d + b_ij ) v_j ]`` over heads, j over the nodes of the protein of i.
 
-    Parameters
-    ----------
-    fields : mapping of str to FieldSpec
-        Specs of the wired input fields; see :attr:`optional`.
-    width : int
-        Width of the input h.
-    dim : int
-        Width of the output; each head has dim / heads channels.
-    heads : int
-        Number of attention heads.
-    position : {"rotary", "offset"}, optional
-        Positional encoding if ``seq_pos`` is wired; None: rotary.
-    gate : bool
-        Multiply each head's output by ``g = sigmoid(W_g h + b_g)``.
-    causal : bool
-        Node i attends to itself and to earlier nodes of its protein, in the order of the batch.
-    bias : bool
-        Add biases to queries, keys and values.
-    dropout : float
-        Dropout probability of attention weights.
-
-    Notes
-    -----
-    Optional fields:
+    ``fields``: specs of the wired input fields. ``width``: width of the input h. The other options are those of the
+    layer :class:`~protgraph.nn.layers.attention.Attention`. Optional fields:
 
     * ``context`` ``(N, C)`` scalars: keys and values come from it instead of h;
     * ``seq_pos`` ``(N,)``, with ``chain`` ``(N,)`` to distinguish chains: positions;

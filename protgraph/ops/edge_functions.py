@@ -15,17 +15,8 @@ __all__ = ["BesselBasis", "ExponentialBasis", "cosine_cutoff", "polar", "unit_or
 def polar(vec: Tensor) -> tuple[Tensor, Tensor]:
     """Split vectors into distance and direction.
 
-    Parameters
-    ----------
-    vec : Tensor
-        ``(E, 3)``, Å.
-
-    Returns
-    -------
-    distance : Tensor
-        ``(E, 1)``, Å.
-    direction : Tensor
-        ``(E, 3)``, unit vectors. A zero vector has direction 0 and gradient 0.
+    ``vec``: ``(E, 3)``, Å. Returns ``distance``: ``(E, 1)``, Å. ``direction``: ``(E, 3)``, unit vectors. A zero vector
+    has direction 0 and gradient 0.
     """
     square = vec.square().sum(-1, keepdim=True)  # (E, 1)
     is_zero = square == 0

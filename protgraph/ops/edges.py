@@ -356,25 +356,10 @@ class Edges:
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Compute :meth:`attend` for ``att · LeakyReLU(target_i + x_j + weight e_ij)``, without edges × channels.
 
-        Parameters
-        ----------
-        x : Tensor
-            ``(N, H, C)``, one row per source.
-        target : Tensor
-            ``(N, H C)``, one row per target.
-        att : Tensor
-            ``(H, C)``.
-        slope : float
-            Negative slope of the LeakyReLU.
-        e, weight : Tensor, optional
-            ``(E, F)`` features of edges and their ``(H C, F)`` map.
-        keep : Tensor, optional
-            ``(E, H)``, factors of α from dropout.
-
-        Returns
-        -------
-        Tensor, Tensor, Tensor
-            As :meth:`attend`; α has no gradient if a fused kernel computes it.
+        ``x``: ``(N, H, C)``, one row per source. ``target``: ``(N, H C)``, one row per target. ``att``: ``(H, C)``.
+        ``slope``: negative slope of the LeakyReLU. ``e``, ``weight``: ``(E, F)`` features of edges and their ``(H C,
+        F)`` map. ``keep``: ``(E, H)``, factors of α from dropout. Returns the values of :meth:`attend`; α has no
+        gradient if a fused kernel computes it.
         """
         run = AdditiveEdgeAttention.run if uses_tiles(x) else additive_attention
         return run(self, x, target, att, e, weight, keep, slope)

@@ -1,8 +1,10 @@
 """Generated small proteins with helices, strands, side chains and ligands, and degenerate ones; no structure files.
 
 Ideal coordinates of amino acids are in ``ideal_residues.csv``, from the Chemical Component Dictionary of the wwPDB
-(CC0). Not ``biotite.structure.info.residue``: it loads the whole dictionary, 736 MB and 20 s (biotite 1.6, 2026-11-22).
+(CC0).
 """
+
+# Not biotite.structure.info.residue: it loads the whole dictionary, 736 MB and 20 s (biotite 1.6, 2026-11-22).
 
 from __future__ import annotations
 

@@ -32,30 +32,12 @@ def act(
 ) -> Tensor:
     """Transform field values for a protein moved by x ↦ Q x + t.
 
-    Parameters
-    ----------
-    element : Tensor
-        Q, ``(3, 3)`` orthogonal; float64 for exact results.
-    value : Tensor
-        ``(M, *shape)``.
-    irreps : str
-        As in :class:`protgraph.data.FieldSpec`: e3nn irreps in e3nn's flat order, ``"point"`` (Q x + t),
-        ``"index"`` or ``"object"`` (unchanged).
-    shape : tuple of int, optional
-        Trailing shape of one value, e.g. ``(V, 3)`` for V vectors; its entries in row-major order are the irreps.
-        Default: all dimensions except the first.
-    shift : Tensor, optional
-        t, ``(3,)``, Å; applied to points only.
-
-    Returns
-    -------
-    Tensor
-        Shape of ``value``; integers and booleans (categories, masks) are returned unchanged.
-
-    Raises
-    ------
-    FieldError
-        The shape of ``value`` does not fit ``irreps``.
+    ``element``: Q, ``(3, 3)`` orthogonal; float64 for exact results. ``value``: ``(M, *shape)``. ``irreps``: as in
+    :class:`protgraph.data.FieldSpec`: e3nn irreps in e3nn's flat order, ``"point"`` (Q x + t), ``"index"`` or
+    ``"object"`` (unchanged). ``shape``: trailing shape of one value, e.g. ``(V, 3)`` for V vectors; its entries in
+    row-major order are the irreps. Default: all dimensions except the first. ``shift``: t, ``(3,)``, Å; applied to
+    points only. Returns the shape of ``value``; integers and booleans (categories, masks) are returned unchanged.
+    Raises :class:`FieldError` if the shape of ``value`` does not fit ``irreps``.
 
     Examples
     --------
@@ -92,11 +74,8 @@ def representation(element: Tensor, irreps: str) -> Tensor:
 
 
 def _wigner_d(rotation: Tensor, l: int) -> Tensor:  # noqa: E741
-    """Return ``D^l(R)``, ``(2l+1, 2l+1)``, by coupling D^(l-1) with D^1 = R.
-
-    Not e3nn: ``D_from_matrix`` uses Euler angles and generators in the default dtype, with errors of 1e-7 in float64
-    (e3nn 0.6.0, 2026-11-22).
-    """
+    """Return ``D^l(R)``, ``(2l+1, 2l+1)``, by coupling D^(l-1) with D^1 = R."""
+    # Not e3nn's D_from_matrix: errors of 1e-7 in float64, by generators in the default dtype (e3nn 0.6.0, 2026-11-22).
     if l == 0:
         return torch.ones_like(rotation[:1, :1])
     d = rotation

@@ -107,21 +107,9 @@ def radius(pos: np.ndarray, cutoff: float) -> np.ndarray:
 def contact(pos: np.ndarray, atom_pos: np.ndarray, atom_residue: np.ndarray, cutoff: float) -> np.ndarray:
     """Return all pairs of residues with any two atoms at most ``cutoff`` apart, in both directions.
 
-    Parameters
-    ----------
-    pos : ndarray
-        ``(N, 3)`` positions of the residues, Å, for the order of edges.
-    atom_pos : ndarray
-        ``(A, 3)`` positions of the atoms, Å.
-    atom_residue : ndarray
-        ``(A,)`` int64, residue of each atom, ascending.
-    cutoff : float
-        Å, inclusive.
-
-    Returns
-    -------
-    ndarray
-        ``(2, E)`` int64. Consecutive residues are in contact through their peptide bond.
+    ``pos``: ``(N, 3)`` positions of the residues, Å, for the order of edges. ``atom_pos``: ``(A, 3)`` positions of the
+    atoms, Å. ``atom_residue``: ``(A,)`` int64, residue of each atom, ascending. ``cutoff``: Å, inclusive. Returns ``(2,
+    E)`` int64. Consecutive residues are in contact through their peptide bond.
     """
     atom_pairs = close_pairs(np.asarray(atom_pos, np.float64), cutoff)
     first, second = atom_residue[atom_pairs]

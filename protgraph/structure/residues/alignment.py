@@ -25,16 +25,9 @@ _BITS = 5  # of a type
 class Alignment:
     """S sequences aligned to the N residues of a protein; the first is that of the protein itself.
 
-    Parameters
-    ----------
-    rows : ndarray
-        ``(S, N)`` uint8, residue types as ``aatype``, or :data:`GAP`.
-    deletions : csr_array
-        ``(S, N)`` int32, residues of each sequence between this column and the one before, which the protein lacks.
-    path : str
-        Files that the alignment is from, for errors.
-    notes : tuple of str
-        Messages for the user, e.g. on residues that differ from those of the file.
+    ``rows``: ``(S, N)`` uint8, residue types as ``aatype``, or :data:`GAP`. ``deletions``: ``(S, N)`` int32, residues
+    of each sequence between this column and the one before, which the protein lacks. ``path``: files that the alignment
+    is from, for errors. ``notes``: messages for the user, e.g. on residues that differ from those of the file.
     """
 
     rows: np.ndarray

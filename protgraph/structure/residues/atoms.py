@@ -127,12 +127,7 @@ def nodes_of(residues: Residues, node_type: str) -> NodeAtoms:
 def atom37(residues: Residues) -> tuple[np.ndarray, np.ndarray]:
     """Arrange the atoms of each residue in the order of :data:`ATOM37`.
 
-    Returns
-    -------
-    pos : ndarray
-        ``(N, 37, 3)``, Å; NaN for missing atoms.
-    mask : ndarray
-        ``(N, 37)`` bool, True for present atoms.
+    Returns ``pos``: ``(N, 37, 3)``, Å; NaN for missing atoms. ``mask``: ``(N, 37)`` bool, True for present atoms.
 
     Examples
     --------

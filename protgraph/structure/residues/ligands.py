@@ -18,20 +18,10 @@ _DUMMY = "DUM"  # dummy atom of the CCD: in files of OPM, thousands of them mark
 class Ligands:
     """M molecules and their A heavy atoms, in file order; each nucleotide of a nucleic acid is a molecule.
 
-    Parameters
-    ----------
-    chain, ins_code, res_name : ndarray
-        ``(M,)`` str, author chain id, insertion code and residue name.
-    res_id : ndarray
-        ``(M,)`` int64, author number.
-    atom_pos : ndarray
-        ``(A, 3)`` float32, Å.
-    atom_name, atom_element : ndarray
-        ``(A,)`` str.
-    atom_molecule : ndarray
-        ``(A,)`` int64 ascending, molecule of each atom.
-    bonds : ndarray
-        ``(B, 2)`` int64, bonded atoms within molecules that the file states; the dictionary's bonds are not among them.
+    ``chain``, ``ins_code``, ``res_name``: ``(M,)`` str, author chain id, insertion code and residue name. ``res_id``:
+    ``(M,)`` int64, author number. ``atom_pos``: ``(A, 3)`` float32, Å. ``atom_name``, ``atom_element``: ``(A,)`` str.
+    ``atom_molecule``: ``(A,)`` int64 ascending, molecule of each atom. ``bonds``: ``(B, 2)`` int64, bonded atoms within
+    molecules that the file states; the dictionary's bonds are not among them.
     """
 
     chain: np.ndarray
