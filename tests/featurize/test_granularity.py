@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from protgraph_plugins.interactions import covalent_bonds
 
 from protgraph.data.datasets.target import Target
 from protgraph.data.graph.protein_graph import collate, labels_on_nodes, residue_nodes
@@ -13,7 +14,6 @@ from protgraph.featurize import FeaturePlan, build_graph
 from protgraph.model import ModelSpec, build_model
 from protgraph.ops import Proteins
 from protgraph.registry.component import component
-from protgraph.structure.chemistry.bonds import covalent_bonds
 from protgraph.structure.neighbors import search as neighbors
 
 KINDS = ["backbone", "atom"]

@@ -26,7 +26,7 @@ from protgraph.structure.descriptors.solvent_exposure import (
     half_sphere_exposure,
     protrusion,
 )
-from protgraph.structure.vectors import unit
+from protgraph.structure.vectors import length, squared, unit
 
 __all__ = [
     "CB_C",
@@ -56,6 +56,8 @@ __all__ = [
     "sidechain_direction",
     "three_states",
     "trace_angles",
+    "length",
+    "squared",
     "unit",
     "virtual_cb",
 ]

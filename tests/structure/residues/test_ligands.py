@@ -7,13 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from biotite.structure.io import pdbx
+from protgraph_plugins.interactions import ligand_bonds, ligand_links
 
 from protgraph.data.graph.protein_graph import collate, residue_nodes
 from protgraph.errors import ProtgraphError
 from protgraph.featurize import build_graph
 from protgraph.registry.component import component
 from protgraph.structure import Residues, Structure, clean, load_structure
-from protgraph.structure.chemistry.bonds import ligand_bonds, ligand_links
 from protgraph.structure.residues.ligands import Ligands
 
 ENTRY = "10sb"

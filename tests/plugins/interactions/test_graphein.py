@@ -16,11 +16,11 @@ import biotite.structure as struc
 import numpy as np
 import pytest
 from biotite.structure.io.pdb import PDBFile
+from protgraph_plugins.interactions import aromatic_rings, close_atom_pairs, sidechain_mask
 
 from protgraph.featurize import build_graph
 from protgraph.registry.component import component
 from protgraph.structure import Residues, clean, load_structure
-from protgraph.structure.chemistry.functional_groups import aromatic_rings, close_atom_pairs, sidechain_mask
 from protgraph.structure.chemistry.vdw import vdw_radii
 from protgraph.structure.neighbors.search import close_pairs
 

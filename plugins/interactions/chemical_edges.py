@@ -7,11 +7,7 @@ from typing import Annotated, Literal
 
 import numpy as np
 from annotated_types import Ge, Gt, Lt
-
-from protgraph.data.graph.conformity import Conformity
-from protgraph.errors import OptionError
-from protgraph.featurize.base import EdgeFeaturizer, EdgeList
-from protgraph.structure.chemistry.bonds import (
+from protgraph_plugins.interactions.bonds import (
     DISULFIDE,
     covalent_bonds,
     disulfide_bonds,
@@ -20,8 +16,8 @@ from protgraph.structure.chemistry.bonds import (
     ligand_links,
     peptide_bonds,
 )
-from protgraph.structure.chemistry.dssp_hbond import backbone_hbonds
-from protgraph.structure.chemistry.functional_groups import (
+from protgraph_plugins.interactions.contacts import vdw_contacts
+from protgraph_plugins.interactions.functional_groups import (
     ANIONS,
     CATIONS,
     HYDROPHOBIC,
@@ -31,14 +27,16 @@ from protgraph.structure.chemistry.functional_groups import (
     close_atom_pairs,
     sidechain_mask,
 )
-from protgraph.structure.chemistry.hbond import hydrogen_bonds
-from protgraph.structure.chemistry.vdw import vdw_contacts
-from protgraph.structure.neighbors import search as neighbors
-from protgraph.structure.neighbors.search import close_pairs_between
-from protgraph.structure.residues.atoms import NodeAtoms
-from protgraph.structure.residues.chain_breaks import linked_to_next
-from protgraph.structure.residues.residues import Residues
-from protgraph.structure.vectors import squared, unit
+from protgraph_plugins.interactions.hbond import hydrogen_bonds
+
+from protgraph.data.graph import Conformity
+from protgraph.errors import OptionError
+from protgraph.featurize import EdgeFeaturizer, EdgeList
+from protgraph.structure import neighbors
+from protgraph.structure.chemistry import backbone_hbonds
+from protgraph.structure.descriptors import squared, unit
+from protgraph.structure.neighbors import close_pairs_between
+from protgraph.structure.residues import NodeAtoms, Residues, linked_to_next
 
 __all__ = [
     "Aromatic",
@@ -132,8 +130,8 @@ class CovalentBond(AtomPairs):
     Notes
     -----
     Between atoms, the bonds of the Chemical Component Dictionary are added and, if ligands are nodes, their bonds to
-    the protein and to each other: :func:`protgraph.structure.chemistry.bonds.covalent_bonds`,
-    :func:`~protgraph.structure.chemistry.bonds.ligand_links`.
+    the protein and to each other: :func:`protgraph_plugins.interactions.bonds.covalent_bonds`,
+    :func:`~protgraph_plugins.interactions.bonds.ligand_links`.
     """
 
     def pairs(self, residues: Residues) -> np.ndarray:
@@ -215,7 +213,7 @@ class HydrogenBond(_Donated):
     Notes
     -----
     Between backbones and side chains. Hydrogens are placed from the heavy atoms; those of the file are ignored. For
-    donors, acceptors and rotatable hydrogens see :func:`protgraph.structure.chemistry.hbond.hydrogen_bonds`.
+    donors, acceptors and rotatable hydrogens see :func:`protgraph_plugins.interactions.hbond.hydrogen_bonds`.
 
     References
     ----------

@@ -8,12 +8,11 @@ import biotite.structure as struc
 import networkx as nx
 import numpy as np
 import pytest
+from protgraph_plugins.interactions import covalent_bonds, fixed_hydrogens, hydrogen_bonds
 
 from protgraph.featurize import build_graph
 from protgraph.registry.component import component
 from protgraph.structure import Residues, clean, load_structure
-from protgraph.structure.chemistry.bonds import covalent_bonds
-from protgraph.structure.chemistry.hbond import fixed_hydrogens, hydrogen_bonds
 from protgraph.structure.residues.alphabet import THREE_LETTER
 
 PI = {"PHE": [("CG", "CD1", "CD2", "CE1", "CE2", "CZ")], "TYR": [("CG", "CD1", "CD2", "CE1", "CE2", "CZ")]}

@@ -9,10 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from protgraph.structure.neighbors.search import close_pairs_between
-from protgraph.structure.residues.alphabet import THREE_LETTER
-from protgraph.structure.residues.residues import BACKBONE, Residues
-from protgraph.structure.vectors import unit
+from protgraph.structure.descriptors import unit
+from protgraph.structure.neighbors import close_pairs_between
+from protgraph.structure.residues import BACKBONE, THREE_LETTER, Residues
 
 __all__ = [
     "ANIONS",

@@ -8,9 +8,9 @@ import biotite.structure as struc
 import numpy as np
 import pytest
 from biotite.structure import info
+from protgraph_plugins.interactions import covalent_bonds, disulfide_bonds, peptide_bonds
 
 from protgraph.structure import Residues, clean, load_structure
-from protgraph.structure.chemistry.bonds import covalent_bonds, disulfide_bonds, peptide_bonds
 
 
 @pytest.fixture(scope="module")

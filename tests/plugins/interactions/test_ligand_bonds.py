@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from biotite.structure import AtomArray, BondList, info
 from biotite.structure.io import pdb, pdbx
+from protgraph_plugins.interactions import has_guessed_bonds, ligand_bonds
 
 from protgraph.data.store.graph_shard import flatten_residues, slice_residues
 from protgraph.featurize import FeaturePlan, GraphResult, iter_graphs
 from protgraph.structure import Ligands, ReadOptions, Structure, clean, from_atom_array, load_structure
-from protgraph.structure.chemistry.bonds import has_guessed_bonds, ligand_bonds
 
 
 def imatinib(name: str) -> AtomArray:

@@ -7,12 +7,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from protgraph_plugins.interactions.functional_groups import atom_mask, atoms_by_name, close_atom_pairs
 
-from protgraph.structure.chemistry.dssp_hbond import amide_hydrogen
-from protgraph.structure.chemistry.functional_groups import atom_mask, atoms_by_name, close_atom_pairs
-from protgraph.structure.residues.alphabet import THREE_LETTER
-from protgraph.structure.residues.residues import Residues
-from protgraph.structure.vectors import unit
+from protgraph.structure.chemistry import amide_hydrogen
+from protgraph.structure.descriptors import unit
+from protgraph.structure.residues import THREE_LETTER, Residues
 
 __all__ = ["HBOND_ANGLE", "HBOND_DISTANCE", "fixed_hydrogens", "hydrogen_bonds"]
 

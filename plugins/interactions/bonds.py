@@ -9,11 +9,8 @@ from functools import cache
 import numpy as np
 from scipy.spatial import cKDTree
 
-from protgraph.structure.neighbors.search import close_pairs
-from protgraph.structure.residues.alphabet import THREE_LETTER, UNKNOWN
-from protgraph.structure.residues.chain_breaks import linked_to_next
-from protgraph.structure.residues.ligands import Ligands
-from protgraph.structure.residues.residues import Residues
+from protgraph.structure.neighbors import close_pairs
+from protgraph.structure.residues import THREE_LETTER, UNKNOWN, Ligands, Residues, linked_to_next
 
 __all__ = [
     "DISULFIDE",
