@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import errno
+import gzip
 import hashlib
+import io
 import json
 import os
 import re
@@ -21,12 +23,17 @@ __all__ = [
     "append_line",
     "atomic_write",
     "file_sha256",
+    "gunzip",
     "output_errors",
     "read_json_lines",
     "remove_if_empty",
     "unpack_tar",
     "write_text_file",
 ]
+
+#: Largest size of a file after decompression, bytes. The largest entries of the Protein Data Bank have some 400 MB.
+LARGEST_UNPACKED = 2**30
+_PART = 2**22  # bytes that are unpacked at a time
 
 #: Error number of a failed write → how to fix it.
 _FIXES: dict[int, str] = {
@@ -166,6 +173,26 @@ def read_json_lines(path: str | Path) -> list[dict[str, Any]]:
     return objects
 
 
+def gunzip(content: bytes, *, limit: int = LARGEST_UNPACKED) -> bytes:
+    """Return the decompressed bytes of a gzip file of one or more members.
+
+    Raises
+    ------
+    OverflowError
+        They are more than ``limit`` bytes; no more than these are unpacked.
+    EOFError, OSError, zlib.error
+        The file is damaged or cut off.
+    """
+    parts, size = [], 0
+    with gzip.GzipFile(fileobj=io.BytesIO(content)) as file:
+        while part := file.read(_PART):
+            size += len(part)
+            if size > limit:
+                raise OverflowError(f"the gzip stream unpacks to more than {limit} bytes. Unpack the file first")
+            parts.append(part)
+    return b"".join(parts)
+
+
 def unpack_tar(archive: str | Path, folder: str | Path) -> None:
     """Unpack the files and folders of a tar archive; nothing is written outside of ``folder``.
 
@@ -179,6 +206,8 @@ def unpack_tar(archive: str | Path, folder: str | Path) -> None:
                 target.mkdir(parents=True, exist_ok=True)
                 continue
             content = _member_content(tar, member)
+            if member.size > shutil.disk_usage(folder).free:
+                raise tarfile.TarError(f"member {member.name!r} has {member.size} bytes, more than the disk has free")
             target.parent.mkdir(parents=True, exist_ok=True)
             with content, target.open("wb") as file:
                 shutil.copyfileobj(content, file)

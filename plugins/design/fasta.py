@@ -18,7 +18,7 @@ from protgraph_plugins.design.results import Design
 
 import protgraph
 from protgraph.errors import OptionError
-from protgraph.file_io import atomic_write
+from protgraph.file_io import atomic_write, gunzip
 from protgraph.structure import ALPHABET, Residues
 
 __all__ = [
@@ -144,8 +144,8 @@ def sequences_by_protein(
 def _read_text(path: str | Path) -> str:
     try:
         content = Path(path).read_bytes()
-        return (gzip.decompress(content) if content.startswith(b"\x1f\x8b") else content).decode("utf-8-sig")
-    except (OSError, EOFError, zlib.error) as e:
+        return (gunzip(content) if content.startswith(b"\x1f\x8b") else content).decode("utf-8-sig")
+    except (OSError, EOFError, OverflowError, zlib.error) as e:
         raise OptionError(f"FASTA file not readable: {path} ({getattr(e, 'strerror', None) or e}).") from e
     except UnicodeDecodeError as e:
         raise OptionError(f"not a FASTA file: {path}. The content is not UTF-8 text.") from e

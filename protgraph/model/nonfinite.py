@@ -169,7 +169,7 @@ def _gradients(
     names = [name for name in output_gradients if outputs[name].requires_grad]
     if not names:
         return {}
-    inputs = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    inputs: list[Tensor] = [parameter for parameter in model.parameters() if parameter.requires_grad]
     for component in components:
         inputs += [tensor for tensor in component.tensors if tensor.requires_grad]
     results = torch.autograd.grad(

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from functools import lru_cache
 from pathlib import Path
@@ -97,11 +98,18 @@ class StoreDescription:
         content = {"format": FORMAT, "version": VERSION, "protgraph": __version__}
         content |= {"info": self.info, "layout": self.layout}
         content |= {name: self.total(name) for name in ("proteins", "residues", "failures")}
-        return content | {"shards": [asdict(shard) for shard in self.shards]}
+        content |= {"shards": [asdict(shard) for shard in self.shards]}
+        return content | {"sha256": _checksum(content)}
 
     def write(self, folder: Path) -> None:
         """Write ``store.json``."""
         (folder / META).write_text(json.dumps(self.to_dict(), indent=1), encoding="utf-8")
+
+
+def _checksum(content: Mapping[str, Any]) -> str:
+    """Compute the SHA-256 of a description, without its key "sha256"."""
+    rest = {key: value for key, value in content.items() if key != "sha256"}
+    return hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()
 
 
 def read_description(folder: str | Path) -> StoreDescription:
@@ -124,6 +132,9 @@ def read_description(folder: str | Path) -> StoreDescription:
             writer=content.get("protgraph"),
             error=DatasetError,
         )
+        checksum = _checksum(content)
+        if content.get("sha256", checksum) != checksum:  # the first stores of version 3 have none
+            raise DatasetError(f"{path / META} is damaged: its checksum differs. Copy the store again.")
         names = [f.name for f in fields(ShardEntry)]
         shards = []
         for shard in content["shards"]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from protgraph.errors import StructureFileError
+from protgraph.file_io import gunzip
 from protgraph.registry import readers
 from protgraph.structure.io.registered_readers import format_names, format_of, sequence_format, split_entry
 
@@ -47,12 +48,14 @@ class FileContent:
     def data(self) -> bytes:
         """Decompressed bytes.
 
-        Raises :class:`StructureFileError` if the gzip stream is damaged.
+        Raises :class:`StructureFileError` if the gzip stream is damaged or too large.
         """
         if not self.stored.startswith(_GZIP):
             return self.stored
         try:
-            return gzip.decompress(self.stored)
+            return gunzip(self.stored)
+        except OverflowError as e:
+            raise StructureFileError(f"{self.path}: {e}.") from e
         except (EOFError, OSError, zlib.error) as e:
             raise StructureFileError(f"{self.path}: the gzip stream is damaged or cut off ({e})") from e
 
