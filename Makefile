@@ -7,6 +7,7 @@ CONSTRAINTS ?= constraints.txt
 PYTEST_ARGS ?=
 BENCH_ARGS ?=
 SCATTER_ARGS ?=
+PROOFS ?=
 
 ifneq ($(words $(VENV)),1)
 $(error invalid VENV: '$(VENV)'. Use a path without spaces)
@@ -50,7 +51,8 @@ test-lowest:  ## run the tests with the lowest allowed version of each dependenc
 	$(PYTHON) tools/lowest_versions.py > build/lowest.txt
 	$(MAKE) test VENV=build/venv-lowest CONSTRAINTS=build/lowest.txt SCATTER_ARGS=--no-cache-dir
 
-proofs: test-slow test-pythons test-lowest  ## all that takes too long for each change
+proofs: $(VENV)/.installed-test  ## run all that takes too long for each change, and print one table
+	$(INSTALL) nox && $(BIN)/python tools/proofs.py $(PROOFS)
 
 lint: $(VENV)/.installed-test  ## check code style, docstrings, language and entry points
 	$(BIN)/ruff check .

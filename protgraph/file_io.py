@@ -33,7 +33,7 @@ __all__ = [
 
 #: Largest size of a file after decompression, bytes. The largest entries of the Protein Data Bank have some 400 MB.
 LARGEST_UNPACKED = 2**30
-_PART = 2**22  # bytes that are unpacked at a time
+_BLOCK = 2**22  # bytes that are unpacked at a time
 
 #: Error number of a failed write → how to fix it.
 _FIXES: dict[int, str] = {
@@ -183,14 +183,14 @@ def gunzip(content: bytes, *, limit: int = LARGEST_UNPACKED) -> bytes:
     EOFError, OSError, zlib.error
         The file is damaged or cut off.
     """
-    parts, size = [], 0
+    blocks, size = [], 0
     with gzip.GzipFile(fileobj=io.BytesIO(content)) as file:
-        while part := file.read(_PART):
-            size += len(part)
+        while block := file.read(_BLOCK):
+            size += len(block)
             if size > limit:
                 raise OverflowError(f"the gzip stream unpacks to more than {limit} bytes. Unpack the file first")
-            parts.append(part)
-    return b"".join(parts)
+            blocks.append(block)
+    return b"".join(blocks)
 
 
 def unpack_tar(archive: str | Path, folder: str | Path) -> None:
