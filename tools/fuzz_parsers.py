@@ -3,8 +3,8 @@
     python tools/fuzz_parsers.py --minutes 10        # each parser
     python tools/fuzz_parsers.py --minutes 1 pdb csv
 
-Each parser runs in a process of its own. A file at which it fails is kept in ``build/fuzz``. hypothesis, which the tests
-use anyway, draws the changes and shrinks them.
+Each parser runs in a process of its own. A file at which it fails is kept in ``build/fuzz``. The changes are drawn and
+shrunk by hypothesis, which the tests use anyway.
 """
 
 from __future__ import annotations
@@ -319,7 +319,7 @@ def _files_of(name: str) -> tuple[bytes, ...]:
 
 def fuzz(name: str, seconds: float) -> int:
     """Change and read files for some seconds; return their number. A file with a fault is kept and its error raised."""
-    parser, end, number = PARSERS[name], time.monotonic() + seconds, 0
+    parser, number = PARSERS[name], 0
     KEPT.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="fuzz_") as folder:
         path = Path(folder) / f"input{parser.suffix}"
@@ -342,6 +342,8 @@ def fuzz(name: str, seconds: float) -> int:
             if memory > LARGEST:
                 raise MemoryError(f"{memory // 1024} MiB")
 
+        end = time.monotonic() + seconds
+        check()
         while time.monotonic() < end:
             check()
     return number

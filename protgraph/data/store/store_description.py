@@ -106,6 +106,12 @@ class StoreDescription:
         (folder / META).write_text(json.dumps(self.to_dict(), indent=1), encoding="utf-8")
 
 
+#: Keys of ``store.json``; another one may be the checksum, with a changed byte.
+_KEYS = frozenset(
+    ("format", "version", "protgraph", "info", "layout", "proteins", "residues", "failures", "shards", "sha256")
+)
+
+
 def _checksum(content: Mapping[str, Any]) -> str:
     """Compute the SHA-256 of a description, without its key "sha256"."""
     rest = {key: value for key, value in content.items() if key != "sha256"}
@@ -133,7 +139,8 @@ def read_description(folder: str | Path) -> StoreDescription:
             error=DatasetError,
         )
         checksum = _checksum(content)
-        if content.get("sha256", checksum) != checksum:  # the first stores of version 3 have none
+        is_changed = content.get("sha256", checksum) != checksum  # the first stores of version 3 have none
+        if is_changed or not _KEYS.issuperset(content):
             raise DatasetError(f"{path / META} is damaged: its checksum differs. Copy the store again.")
         names = [f.name for f in fields(ShardEntry)]
         shards = []
