@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from protgraph_plugins.structure_module.pair import EvoformerPair, OuterProductMean, PairEmbed
-from protgraph_plugins.structure_module.triangle import TriangleAttention, TriangleMultiplication
+from protgraph_plugins.structure_module.pair import PairEmbed
+from protgraph_plugins.structure_module.triangle import TriangleAttention
 
 from protgraph.data.graph.fields import FieldSpec, field
 from protgraph.errors import WiringError
@@ -80,61 +80,16 @@ def test_outer_product_mean_equals_openfold_for_each_sequence(shared_reference):
     close(((total + bias) / (count + 1e-3).unsqueeze(2))[valid], t["out/o"][valid])
 
 
-FIELDS = {
-    "h": FieldSpec("h", "node", "6x0e"),
-    "pair": FieldSpec("pair", "pair", "8x0e"),
-    **{n: field(n) for n in ("seq_pos", "chain", "proteins", "edges")},
-    "edge_attr": FieldSpec("edge_attr", "edge", "5x0e"),
-}
-LAYERS = {
-    "pair_embed": (PairEmbed, ("h", "seq_pos", "chain", "proteins", "edges", "edge_attr"), {"dim": 8, "reach": 2}),
-    "outer_product_mean": (OuterProductMean, ("h", "proteins"), {"dim": 8, "hidden": 3}),
-    "triangle_multiplication": (TriangleMultiplication, ("pair", "proteins"), {"hidden": 5}),
-    "triangle_attention": (TriangleAttention, ("pair", "proteins"), {"heads": 2, "node": "ending"}),
-    "evoformer_pair": (EvoformerPair, ("h", "pair", "proteins"), {"heads": 2, "pair_heads": 2, "hidden": 3}),
-}
-
-
-def inputs(scene, names):
-    f = scene.inputs([n for n in names if n not in ("h", "pair")])
-    g = torch.Generator().manual_seed(3)
-    n = scene.num_nodes
-    pairs = scene.proteins().num_pairs
-    drawn = {"h": torch.randn(n, 6, generator=g, dtype=torch.float64)}
-    drawn["pair"] = torch.randn(pairs, 8, generator=g, dtype=torch.float64)
-    return f | {name: drawn[name] for name in names if name in drawn}
-
-
-@pytest.mark.parametrize("name", LAYERS)
-def test_batch_equals_singles_and_one_residue_is_finite(scene, float64, name):
-    kind, reads, options = LAYERS[name]
-    layer, sizes = kind({n: FIELDS[n] for n in reads}, **options), (4, 1, 3)
-    s = scene(sizes)
-    f = inputs(s, reads)
-    whole = layer(f)
-    start, pair = 0, 0
-    for b, n in enumerate(sizes):
-        one, rows, _ = s.single(b)
-        alone = {**inputs(one, reads)}
-        alone |= {k: f[k][rows] for k in ("h", "seq_pos", "chain") if k in f}
-        alone |= {"pair": f["pair"][pair : pair + n * n]} if "pair" in f else {}
-        made = layer(alone)
-        for out, x in made.items():
-            part = whole[out][start : start + n] if out == "h" else whole[out][pair : pair + n * n]
-            torch.testing.assert_close(x, part, rtol=1e-11, atol=1e-12)
-        start, pair = start + n, pair + n * n
-    sum(x.sum() for x in whole.values()).backward()
-    assert all(torch.isfinite(p.grad).all() for p in layer.parameters())
-
-
 def test_pair_embed_puts_edges_on_their_pairs(scene, float64):
     s = scene((4, 3))
-    kind, reads, options = LAYERS["pair_embed"]
-    layer = kind({n: FIELDS[n] for n in reads}, **options)
+    node_fields = {"h": FieldSpec("h", "node", "6x0e"), **{n: field(n) for n in ("seq_pos", "chain", "proteins")}}
+    edge_fields = {"edges": field("edges"), "edge_attr": FieldSpec("edge_attr", "edge", "5x0e")}
+    layer = PairEmbed({**node_fields, **edge_fields}, dim=8, reach=2)
     layer.edge.data.normal_()
-    f = inputs(s, reads)
+    f = s.inputs([*node_fields, *edge_fields])
+    f["h"] = torch.randn(s.num_nodes, 6)
     with_edges = layer(f)["pair"]
-    plain = kind({n: FIELDS[n] for n in reads[:4]}, **options)
+    plain = PairEmbed(node_fields, dim=8, reach=2)
     plain.load_state_dict({k: v for k, v in layer.state_dict().items() if not k.startswith("edge")})
     extra = with_edges - plain(f)["pair"]
     want = torch.zeros(7, 7, 8)
