@@ -1,4 +1,4 @@
-"""Layers and heads with many options: batch = singles, and edges of unknown degree."""
+"""Layers and a head with other options than their defaults: batch = singles, and edges of unknown degree."""
 
 from __future__ import annotations
 
@@ -10,49 +10,30 @@ import pytest
 import torch
 
 from protgraph.data.datasets.target import Target
-from protgraph.nn.heads.edge import ContactHead, EdgeHead
-from protgraph.nn.heads.perceptron import GraphHead, NodeHead
+from protgraph.nn.heads.perceptron import GraphHead
 from protgraph.nn.layers.convolutions import GCN, GIN, SAGE
-from protgraph.nn.layers.embed import Constant, Embed
-from protgraph.nn.layers.merge import GRU, Residual
-from protgraph.nn.layers.pointwise import MLP, LayerNorm, Linear
-from protgraph.nn.layers.pyg_conv import PygConv
-from protgraph.nn.layers.transformer import Transformer
+from protgraph.nn.layers.embed import Constant
 from protgraph.nn.module import GraphLayer, Head
 
 # name: (class, what is wired, options)
 LAYERS = {
     "constant": (Constant, ("proteins",), {"dim": 3, "learned": True}),
-    "embed": (Embed, ("aatype", "h"), {"dim": 8}),
     "gcn": (GCN, ("h", "edges", "edge_weight"), {"dim": 8}),
     "gcn_mean": (GCN, ("h", "edges"), {"dim": 16, "norm": "mean"}),
     "gin": (GIN, ("h", "edges"), {"dim": 8, "norm": "layer", "learn_eps": True}),
-    "gru": (GRU, ("h", "update"), {}),
-    "layer_norm": (LayerNorm, ("h",), {}),
-    "linear": (Linear, ("h",), {"dim": 8}),
-    "mlp": (MLP, ("h",), {"dim": 8}),
-    "pyg_conv": (PygConv, ("h", "edges"), {"dim": 8}),
-    "residual": (Residual, ("h", "update"), {}),
     "sage_max": (SAGE, ("h", "edges"), {"dim": 8, "aggregate": "max"}),
     "sage_mean": (SAGE, ("h", "edges"), {"dim": 16}),
-    "transformer": (Transformer, ("h", "proteins"), {"dim": 8}),
 }
-HEADS = {
-    "contact": (ContactHead, ("h", "proteins"), Target("y", "pair", "multilabel", 2), {"rank": 3}),
-    "edge": (EdgeHead, ("h", "edges", "edge_attr"), Target("y", "edge", "classification", 2), {}),
-    "graph": (GraphHead, ("h", "proteins"), Target("y", "graph", "classification", 2), {"pool": "attention"}),
-    "node": (NodeHead, ("h",), Target("y", "node", "classification", 2), {}),
-}
-EDGE_LAYERS = [n for n, (_, reads, _) in LAYERS.items() if "edges" in reads and n != "pyg_conv"]
+EDGE_LAYERS = [n for n, (_, reads, _) in LAYERS.items() if "edges" in reads]
 
 
 def build(name, specs):
     torch.manual_seed(0)
-    if name in LAYERS:
-        kind, reads, options = LAYERS[name]
-        return kind({n: specs[n] for n in reads}, **options)
-    kind, reads, target, options = HEADS[name]
-    return kind({n: specs[n] for n in reads}, target, **options)
+    if name == "graph_head":
+        target = Target("y", "graph", "classification", 2)
+        return GraphHead({n: specs[n] for n in ("h", "proteins")}, target, pool="attention")
+    kind, reads, options = LAYERS[name]
+    return kind({n: specs[n] for n in reads}, **options)
 
 
 def run(layer, s, **changes):
@@ -64,7 +45,7 @@ def run(layer, s, **changes):
     return result
 
 
-@pytest.mark.parametrize("name", [*LAYERS, *HEADS])
+@pytest.mark.parametrize("name", [*LAYERS, "graph_head"])
 @pytest.mark.parametrize("degree", [None, 3])
 def test_batch_equals_singles(scene, specs, float64, name, degree):
     layer, s = build(name, specs), scene(degree=degree)
