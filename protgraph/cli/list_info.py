@@ -55,11 +55,11 @@ def list_command(
         registry = registries[plural]
         names = registry.names()
         typer.secho(f"{plural} ({len(names)})", bold=True)
-        conflicts = {problem.name: problem for problem in registry.problems()}
+        conflicts = {conflict.name: conflict for conflict in registry.problems()}
         rows = [_row(registry, name, conflicts.get(name)) for name in names]
         print_rows(rows, indent="  ")
-    for problem in malformed_metadata():
-        print_warning(f"the components of {problem.source} are not listed: {problem.message}")
+    for fault in malformed_metadata():
+        print_warning(f"the components of {fault.source} are not listed: {fault.message}")
 
 
 def info_command(

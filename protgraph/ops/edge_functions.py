@@ -20,7 +20,7 @@ def polar(vec: Tensor) -> tuple[Tensor, Tensor]:
     """
     square = vec.square().sum(-1, keepdim=True)  # (E, 1)
     is_zero = square == 0
-    # The square root of 0 has no finite gradient: 1 stands in for it, also in the division.
+    # The square root of 0 has no finite gradient: 1 replaces 0, also in the division.
     length = square.masked_fill(is_zero, 1.0).sqrt()
     inverse = length.reciprocal().masked_fill(is_zero, 0.0)
     distance = length.masked_fill(is_zero, 0.0)
