@@ -41,8 +41,10 @@ def half_sphere_exposure(residues: Residues, side: np.ndarray, *, radius: float 
     Hamelryck 2005, "An amino acid has two sides", doi:10.1002/prot.20379.
     """
     i, _, vec = _neighbors(residues, radius)
-    up = (vec * side[i]).sum(1) > 0
-    return np.stack([np.bincount(i[half], minlength=len(residues)) for half in (up, ~up)], 1)
+    is_up = (vec * side[i]).sum(axis=1) > 0
+    up = np.bincount(i[is_up], minlength=len(residues))
+    down = np.bincount(i[~is_up], minlength=len(residues))
+    return np.stack([up, down], axis=1)
 
 
 def cb_direction(residues: Residues) -> np.ndarray:
@@ -68,13 +70,15 @@ def protrusion(residues: Residues, *, radius: float = 10.0) -> np.ndarray:
     pos = residues.atom_pos.astype(np.float64)
     if len(pos) == 0:
         return np.zeros(0)
-    filled = _ATOM_VOLUME * cKDTree(pos).query_ball_point(pos, radius, return_length=True)
-    return (4 / 3 * np.pi * radius**3 - filled) / filled
+    num_atoms = cKDTree(pos).query_ball_point(pos, radius, return_length=True)
+    filled = _ATOM_VOLUME * num_atoms
+    sphere = 4 / 3 * np.pi * radius**3
+    return (sphere - filled) / filled
 
 
 def _neighbors(residues: Residues, radius: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return residue pairs i, j in both directions, ``(P,)``, and the vectors from CA_i to CA_j, ``(P, 3)``."""
     ca = residues.pos.astype(np.float64)
-    i, j = cKDTree(ca).query_pairs(radius, output_type="ndarray").T
-    i, j = np.concatenate([i, j]), np.concatenate([j, i])
+    pairs = cKDTree(ca).query_pairs(radius, output_type="ndarray").T
+    i, j = np.concatenate([pairs, pairs[::-1]], axis=1)
     return i, j, ca[j] - ca[i]

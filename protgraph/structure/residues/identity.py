@@ -17,12 +17,9 @@ def residue_ids(chain: np.ndarray, res_id: np.ndarray, ins_code: np.ndarray) -> 
     >>> residue_ids(np.array(["A", "H"]), np.array([42, 100]), np.array(["", "B"]))
     ['A:42', 'H:100B']
     """
-    names, numbers, codes = (np.asarray(column).tolist() for column in (chain, res_id, ins_code))
-    if not any(codes):
-        if len(set(names)) == 1:  # as in most files
-            prefix = f"{names[0]}:"
-            return [prefix + text for text in map(str, numbers)]
-        return [f"{name}:{number}" for name, number in zip(names, numbers, strict=True)]
+    names = np.asarray(chain).tolist()
+    numbers = np.asarray(res_id).tolist()
+    codes = np.asarray(ins_code).tolist()
     return [f"{name}:{number}{code}" for name, number, code in zip(names, numbers, codes, strict=True)]
 
 
@@ -34,13 +31,13 @@ def by_appearance(values: np.ndarray) -> np.ndarray:
     >>> by_appearance(np.array(["B", "A", "B"])).tolist()
     [0, 1, 0]
     """
-    changes = (values[1:] != values[:-1]).nonzero()[0]
+    changes = np.flatnonzero(values[1:] != values[:-1])
     if len(changes) == 0:
         return np.zeros(len(values), np.int64)
-    starts = np.concatenate([[0], changes + 1])  # of equal runs
+    starts = np.append(0, changes + 1)  # of runs of equal values
     ranks: dict[object, int] = {}
-    rank = [ranks.setdefault(value, len(ranks)) for value in values[starts].tolist()]
-    return np.repeat(np.array(rank, np.int64), run_lengths(starts, len(values)))
+    rank_of_run = [ranks.setdefault(value, len(ranks)) for value in values[starts].tolist()]
+    return np.repeat(rank_of_run, run_lengths(starts, len(values)))
 
 
 def run_lengths(starts: np.ndarray, total: int) -> np.ndarray:
@@ -51,7 +48,5 @@ def run_lengths(starts: np.ndarray, total: int) -> np.ndarray:
     >>> run_lengths(np.array([0, 2, 3]), 7).tolist()
     [2, 1, 4]
     """
-    lengths = np.empty(len(starts), np.int64)
-    np.subtract(starts[1:], starts[:-1], out=lengths[:-1])
-    lengths[-1:] = total - starts[-1:]
-    return lengths
+    stops = np.append(starts[1:], total)
+    return stops - starts

@@ -48,10 +48,15 @@ class Runs:
     @property
     def is_candidate(self) -> np.ndarray:
         """True for runs that are peptide-linking by name, or unknown by name and with N, CA and C, ``(R,)`` bool."""
-        is_protein, is_other = self.kind == _PROTEIN, self.kind == _OTHER
-        if not is_other.any() or not (is_other[self.run] & (self.slot == CA)).any():  # as in most files
+        is_protein = self.kind == _PROTEIN
+        is_other = self.kind == _OTHER
+        if not is_other.any():  # as in most files
             return is_protein
-        return is_protein | (is_other & ~np.isnan(self.backbone[:, :3, 0]).any(axis=1))
+        has_ca = is_other[self.run] & (self.slot == CA)
+        if not has_ca.any():
+            return is_protein
+        has_n_ca_c = ~np.isnan(self.backbone[:, :3, 0]).any(axis=1)
+        return is_protein | (is_other & has_n_ca_c)
 
 
 def tabulate_runs(atoms: AtomArray, slot: np.ndarray) -> Runs:
@@ -61,12 +66,13 @@ def tabulate_runs(atoms: AtomArray, slot: np.ndarray) -> Runs:
     """
     start = residue_starts(atoms)
     run = np.arange(len(start)).repeat(run_lengths(start, len(atoms)))
-    of_alpha = run[(slot == CA).nonzero()[0]]
-    if (of_alpha[1:] == of_alpha[:-1]).any():
+    run_of_ca = run[slot == CA]
+    if (run_of_ca[1:] == run_of_ca[:-1]).any():
         start = split_repeats(atoms.atom_name, atoms.coord, start)
         run = np.arange(len(start)).repeat(run_lengths(start, len(atoms)))
     name = atoms.res_name[start]
-    return Runs(start, run, slot, atoms.coord, name, *name_numbers(name.tolist()), atoms.hetero[start])
+    kind, amino_acid = name_numbers(name.tolist())
+    return Runs(start, run, slot, atoms.coord, name, kind, amino_acid, atoms.hetero[start])
 
 
 def backbone_slots(atom_name: np.ndarray, element: np.ndarray) -> np.ndarray:
@@ -86,12 +92,15 @@ def backbone_of(coord: np.ndarray, slot: np.ndarray, residue: np.ndarray, size: 
 
     ``coord`` ``(A, 3)``; ``slot`` and ``residue`` ``(A,)``.
     """
-    atom = np.full(size * len(BACKBONE), len(coord))
-    atoms = (slot >= 0).nonzero()[0][::-1]  # backwards, so that the first is written last
+    # The atom of each place in the backbone; the row behind all atoms is NaN, for places without one.
+    missing = len(coord)
+    atom = np.full(size * len(BACKBONE), missing)
+    atoms = np.flatnonzero(slot >= 0)[::-1]  # backwards, so that the first is written last
     atom[residue[atoms] * len(BACKBONE) + slot[atoms]] = atoms
-    with_missing = np.empty((len(coord) + 1, 3), np.float32)
-    with_missing[:-1], with_missing[-1] = coord, np.nan
-    return with_missing.take(atom, axis=0).reshape(size, len(BACKBONE), 3)
+    rows = np.empty((missing + 1, 3), np.float32)
+    rows[:missing] = coord
+    rows[missing] = np.nan
+    return rows.take(atom, axis=0).reshape(size, len(BACKBONE), 3)
 
 
 def split_repeats(atom_name: np.ndarray, coord: np.ndarray, start: np.ndarray) -> np.ndarray:
@@ -107,16 +116,18 @@ def split_repeats(atom_name: np.ndarray, coord: np.ndarray, start: np.ndarray) -
     atoms, and their CA atoms are at least 2.5 Å apart; otherwise the repeated atoms are conformations without altloc
     ids, and the run stays one residue.
     """
-    alpha = (atom_name == "CA").nonzero()[0]
-    run = np.searchsorted(start, alpha, side="right") - 1
+    ca_atoms = np.flatnonzero(atom_name == "CA")
+    run = np.searchsorted(start, ca_atoms, side="right") - 1
+    is_repeated = run[1:] == run[:-1]
     stop = np.append(start[1:], len(atom_name))
     further: list[int] = []
-    for number in np.unique(run[1:][run[1:] == run[:-1]]).tolist():
-        first, last = int(start[number]), int(stop[number])
-        begins, names = _repeated_backbones(atom_name[first:last].tolist())
-        atoms_of_ca = alpha[run == number]
-        are_alike = all(own == names[0] for own in names) and len(atoms_of_ca) == len(names)
-        steps = length(np.diff(coord[atoms_of_ca].astype(np.float64), axis=0))
+    for number in np.unique(run[1:][is_repeated]).tolist():
+        first = int(start[number])
+        names_of_run = atom_name[first : stop[number]].tolist()
+        begins, name_sets = _repeated_backbones(names_of_run)
+        ca_of_run = ca_atoms[run == number]
+        are_alike = all(names == name_sets[0] for names in name_sets) and len(ca_of_run) == len(name_sets)
+        steps = length(np.diff(coord[ca_of_run].astype(np.float64), axis=0))
         if are_alike and (steps >= LEAST_CA_DISTANCE).all():
             further += [first + begin for begin in begins]
     return np.sort(np.concatenate([start, np.array(further, np.int64)]))
