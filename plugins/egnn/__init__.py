@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from protgraph_plugins.egnn.family import FAMILY
-from protgraph_plugins.egnn.layer import EGNN
+from protgraph.lazy_names import lazy_names
 
-__all__ = ["FAMILY", "EGNN"]
+# Public name → module; layers are imported on first use, since they need torch.
+_HOME = {
+    "EGNN": "protgraph_plugins.egnn.layer",
+    "FAMILY": "protgraph_plugins.egnn.family",
+}
+
+__all__ = list(_HOME)
+__getattr__, __dir__ = lazy_names(__name__, _HOME)

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from protgraph_plugins.gat.family import FAMILY
-from protgraph_plugins.gat.layer import GAT
+from protgraph.lazy_names import lazy_names
 
-__all__ = ["FAMILY", "GAT"]
+# Public name → module; layers are imported on first use, since they need torch.
+_HOME = {
+    "FAMILY": "protgraph_plugins.gat.family",
+    "GAT": "protgraph_plugins.gat.layer",
+}
+
+__all__ = list(_HOME)
+__getattr__, __dir__ = lazy_names(__name__, _HOME)

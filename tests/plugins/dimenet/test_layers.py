@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 import torch
+from protgraph_plugins.dimenet import LineGraph
 from protgraph_plugins.dimenet.basis import SphericalBasis, spherical_bessel_zeros
 from scipy.special import spherical_jn
 from torch import nn
 from torch_geometric.nn.models import dimenet as theirs
 
-from protgraph.featurize.line_graph import LineGraph
 from protgraph.ops import Edges
 from tests.reference.dimenet import load_dimenet
 

@@ -6,8 +6,8 @@ import networkx as nx
 import numpy as np
 import pytest
 import torch
+from protgraph_plugins.graph_transformer import LaplacianEncoding, RandomWalkEncoding
 
-from protgraph.featurize.graph_encoding import LaplacianEncoding, RandomWalkEncoding
 from protgraph.ops import Edges, Proteins
 
 

@@ -9,8 +9,8 @@ import torch
 from annotated_types import Ge, Gt
 from torch import Tensor
 
-from protgraph.data.graph.fields import FieldSpec, register_field
-from protgraph.featurize.base import TensorFeaturizer
+from protgraph.data.graph import FieldSpec, register_field
+from protgraph.featurize import TensorFeaturizer
 from protgraph.ops import Edges, Proteins
 
 __all__ = ["LaplacianEncoding", "RandomWalkEncoding"]

@@ -11,9 +11,8 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from protgraph.data.graph.conformity import Conformity
-from protgraph.data.graph.fields import FieldSpec, register_field
-from protgraph.featurize.base import TensorFeaturizer
+from protgraph.data.graph import Conformity, FieldSpec, register_field
+from protgraph.featurize import TensorFeaturizer
 from protgraph.ops import Edges, unit_or_zero
 
 __all__ = ["EdgeCosine", "LineGraph"]
