@@ -19,9 +19,8 @@ from protgraph.featurize.base import (
     TensorFeaturizer,
 )
 from protgraph.featurize.frames import axes
-from protgraph.featurize.pipeline import iter_graphs
+from protgraph.featurize.pipeline import Source, dataset_requests, expand_sources, iter_graphs, store_requests
 from protgraph.featurize.plan import FeaturePlan, build_graph
-from protgraph.featurize.requests import Source, dataset_requests, expand_sources, store_requests
 from protgraph.featurize.result import (
     GraphResult,
     count_notes,

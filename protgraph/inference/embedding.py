@@ -23,7 +23,7 @@ from protgraph.data.graph.protein_graph import collate, residue_nodes
 from protgraph.errors import DatasetError, Interrupted, OptionError
 from protgraph.evaluation.evaluation import EVALUATION_RESIDUES, evaluation_mode
 from protgraph.failure import Failure
-from protgraph.featurize.requests import Source
+from protgraph.featurize.pipeline import Source
 from protgraph.featurize.result import GraphResult
 from protgraph.file_io import atomic_write
 from protgraph.inference.input_warnings import InputWarning

@@ -14,8 +14,7 @@ from protgraph.data.store.loader import pack
 from protgraph.errors import OptionError
 from protgraph.evaluation.evaluation import device_of
 from protgraph.failure import Failure
-from protgraph.featurize.pipeline import iter_graphs
-from protgraph.featurize.requests import Source
+from protgraph.featurize.pipeline import Source, iter_graphs
 from protgraph.featurize.result import GraphResult, count_notes, successes
 from protgraph.inference.input_warnings import InputChecks
 from protgraph.model.build import ProteinModel

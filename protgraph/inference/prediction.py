@@ -21,7 +21,7 @@ from protgraph.data.graph.protein_graph import collate, residue_nodes
 from protgraph.errors import Interrupted
 from protgraph.evaluation.calibration import CalibrationMap
 from protgraph.evaluation.evaluation import EVALUATION_RESIDUES, evaluation_mode, symmetrize_pairs
-from protgraph.featurize.requests import Source
+from protgraph.featurize.pipeline import Source
 from protgraph.featurize.result import GraphResult
 from protgraph.inference.model_run import ModelRun
 from protgraph.inference.prediction_table import Predictions, prediction_columns, target_names

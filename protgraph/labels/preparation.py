@@ -31,9 +31,8 @@ from protgraph.data.store.store_description import is_store, store_index
 from protgraph.data.store.store_writer import ShardWriter, write_store
 from protgraph.errors import ComponentError, DatasetError, LabelError, LeakError, WiringError
 from protgraph.failure import Failure
-from protgraph.featurize.pipeline import iter_graphs
+from protgraph.featurize.pipeline import dataset_requests, iter_graphs
 from protgraph.featurize.plan import ALWAYS, FeaturePlan
-from protgraph.featurize.requests import dataset_requests
 from protgraph.featurize.result import count_notes, reader_notes
 from protgraph.featurize.steps import ProteinRequest, precomputed_graph
 from protgraph.file_io import atomic_write

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from protgraph.errors import DatasetError
-from protgraph.featurize.pipeline import has_portable_features
+from protgraph.featurize.pipeline import Source, has_portable_features
 from protgraph.featurize.plan import FeaturePlan
-from protgraph.featurize.requests import Source
 from protgraph.prepare.file_records import file_records, file_work
 from protgraph.prepare.shard_task import SHARD_RESIDUES, split_shards
 from protgraph.prepare.store_builder import prepare_records

@@ -10,9 +10,8 @@ from protgraph.data.cache_key import alignment_stamps, digest
 from protgraph.data.store.graph_store import open_store
 from protgraph.errors import FetchError, SelectionError, StructureFileError
 from protgraph.failure import Failure
-from protgraph.featurize.pipeline import graph_digest, iter_graphs
+from protgraph.featurize.pipeline import Source, graph_digest, iter_graphs, request_units
 from protgraph.featurize.plan import FeaturePlan
-from protgraph.featurize.requests import Source, request_units
 from protgraph.featurize.result import GraphResult
 from protgraph.featurize.steps import AllFeatures, ProteinRequest, StoreEntry
 from protgraph.file_io import file_sha256

@@ -25,9 +25,8 @@ from protgraph.data.store.store_description import (
 )
 from protgraph.errors import DatasetError, FieldError, OptionError, list_first
 from protgraph.failure import Failure
-from protgraph.featurize.pipeline import has_portable_features
+from protgraph.featurize.pipeline import Source, has_portable_features
 from protgraph.featurize.plan import FeaturePlan
-from protgraph.featurize.requests import Source
 from protgraph.featurize.result import COLUMNS, write_manifest_rows
 from protgraph.featurize.steps import plan_digest
 from protgraph.prepare.file_records import file_records, file_work

@@ -31,6 +31,7 @@ from protgraph.errors import DatasetError, FieldError, list_first
 from protgraph.failure import Failure
 from protgraph.file_io import file_sha256
 from protgraph.ops.edges import edge_ends
+from protgraph.structure.io.read_options import ReadOptions
 from protgraph.structure.residues.residues import Residues
 
 __all__ = ["GraphStore", "Members", "collate_members", "join_edge_index", "open_store"]
@@ -98,6 +99,11 @@ class GraphStore:
 
     def __len__(self) -> int:
         return self._starts[-1]
+
+    @property
+    def read_options(self) -> ReadOptions:
+        """Options with which the files were read."""
+        return ReadOptions.from_dict(self.info.get("read", {}), where=str(self.path))
 
     @cached_property
     def sizes(self) -> np.ndarray:
