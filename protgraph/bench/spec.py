@@ -331,10 +331,10 @@ class BenchSpec(BaseModel):
 
     def graph_of(self, model: str) -> ModelSpec:
         """Return the specification of one of the models: the one that was given, or that of the registry."""
-        from protgraph.model.build import as_model_spec
-
+        if model in self.graphs:
+            return self.graphs[model]
         with self.errors_at("models", UnknownNameError):
-            return as_model_spec(self.graphs.get(model, model))
+            return registry.models.get(model)
 
     def rows_of(self, task: str) -> tuple[str, ...]:
         """Return the names of all models of a task in tables, trained ones last."""
@@ -468,9 +468,13 @@ def _beside(folder: Path, model: Any) -> Any:
 
 
 def _find_trained(name: str) -> None:
-    if name not in registry.trained_models and not Path(name).is_file():
-        hint = suggest(name, registry.trained_models.names())
-        raise UnknownNameError(f"{name!r}.{hint} Allowed: a trained model, 'protgraph list trained_models', or a file.")
+    """Raise unless a trained model or a file has the name."""
+    if Path(name).is_file():
+        return
+    try:
+        registry.trained_models.entry(name)
+    except UnknownNameError as e:
+        raise UnknownNameError(f"{e} Or give a checkpoint file.") from e
 
 
 def _check_fit_options(options: Mapping[str, Any], config: type) -> None:

@@ -30,7 +30,6 @@ from protgraph.data.graph.protein_graph import ProteinGraph
 from protgraph.data.store.graph_store import GraphStore
 from protgraph.errors import DatasetError, UnknownNameError, suggest
 from protgraph.file_io import atomic_write
-from protgraph.registry.provider import split_distribution
 from protgraph.structure.io import ReadOptions, cache_dir
 from protgraph.structure.io.registered_readers import split_entry
 from protgraph.task.task import Task, default_task
@@ -385,11 +384,11 @@ def _registered_task(name: str, *, renamed: bool = False) -> Task | None:
     if name not in registry.tasks:
         return None
     task = registry.tasks.get(name)
-    if renamed or split_distribution(name)[0]:
+    if task.name == name:
+        return task
+    if renamed or "/" in name:
         return replace(task, name=name)
-    if task.name != name:
-        raise DatasetError(f"task {name!r} is registered under another name than its own, {task.name!r}. Use its own.")
-    return task
+    raise DatasetError(f"task {name!r} is registered under another name than its own, {task.name!r}. Use its own.")
 
 
 def cached_fingerprint(path: Path, *, folder: str | Path, read: ReadOptions) -> Fingerprint:
