@@ -17,7 +17,6 @@ from protgraph_datasets.ligand_site.dataset import LigandSite
 
 from protgraph.checkpoint import as_checkpoint
 from protgraph.data.datasets import GraphListDataset, resplit
-from protgraph.data.datasets.splits import cluster_proteins
 from protgraph.data.store import GraphStore
 from protgraph.evaluation.bootstrap import bootstrap_scores, cluster_scores, percentile_interval
 from protgraph.evaluation.evaluation import predict_split
@@ -49,7 +48,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     set_of = {name: row["set"] for name, row in dataset.origins.items()}
     splits = split_of_sample([(e.id, e.split) for e in dataset.examples(NAME)], set_of, every=options.every)
     plan = as_checkpoint(NAME).model.plan  # the trained model is of the same network
-    stores = prepare(resplit(dataset, NAME, splits, f"every {options.every}"), task, plan).splits
+    prepared = prepare(resplit(dataset, NAME, splits, f"every {options.every}"), task, plan)
+    stores = prepared.splits
 
     # the same epochs, so that the larger set also has more steps
     config = FitConfig(epochs=options.epochs, lr=1e-3, weight_decay=0.01, batch_residues=2000, seed=options.seed)
@@ -61,7 +61,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         models[FREE] = _train(stores, without, task, config, options.folder / "free")
 
     predictions = {label: predict_split(model, stores["val"], task) for label, model in models.items()}
-    clusters = cluster_proteins(dataset, NAME, stores["val"].names)
+    clusters = prepared.data.clusters(stores["val"].names)
     for line in difference_rows(predictions[ALL], predictions[FREE], clusters):
         print(line)
 

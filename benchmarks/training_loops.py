@@ -15,8 +15,7 @@ from lightning.pytorch.loggers import CSVLogger
 from torch_geometric.data import Batch
 
 from benchmarks.timing import device_clock
-from protgraph.data.datasets.dataset import Dataset, Example
-from protgraph.data.datasets.dataset_view import DatasetView
+from protgraph.data.datasets.dataset import Dataset, DatasetView, Example
 from protgraph.data.datasets.labels import Labels
 from protgraph.evaluation.evaluation import evaluation_mode
 from protgraph.labels.loading import load_dataset

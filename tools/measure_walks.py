@@ -16,20 +16,29 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
-__all__ = ["WALKS", "Walk", "follow"]
+__all__ = ["WALKS", "Limit", "Walk", "follow"]
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = "protgraph"
 
-#: Walks of the table that is printed without arguments.
-WALKS = (
-    "protgraph/train/training.py:fit:dataset",
-    "protgraph/train/training.py:fit:model",
-    "protgraph/inference/prediction.py:predict:sources",
-    "protgraph/inference/prediction.py:predict:checkpoint",
-    "protgraph/bench/run.py:run_bench:spec",
-)
+
+class Limit(NamedTuple):
+    """Most modules and climbs of a walk; None for any number."""
+
+    modules: int | None = None
+    climbs: int | None = None
+
+
+#: Walks of the table that is printed without arguments, with their limits.
+WALKS = {
+    "protgraph/train/training.py:fit:dataset": Limit(20, 6),
+    "protgraph/train/training.py:fit:model": Limit(),
+    "protgraph/inference/prediction.py:predict:sources": Limit(12),
+    "protgraph/inference/prediction.py:predict:checkpoint": Limit(),
+    "protgraph/bench/run.py:run_bench:spec": Limit(10),
+}
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 

@@ -39,7 +39,7 @@ from protgraph.checkpoint import (
     summarize_training_set,
 )
 from protgraph.data import GraphStore
-from protgraph.data.datasets import Dataset, assign_folds, cluster_proteins, fold_datasets, held_out, resplit
+from protgraph.data.datasets import Dataset, assign_folds, fold_datasets, held_out, resplit
 from protgraph.errors import OutputFileError
 from protgraph.evaluation import (
     BatchPredictions,
@@ -51,7 +51,7 @@ from protgraph.evaluation import (
 )
 from protgraph.file_io import atomic_write, write_text_file
 from protgraph.inference import with_stored_predictions
-from protgraph.labels import add_evaluations, prepare, resolve_task
+from protgraph.labels import Prepared, add_evaluations, prepare, resolve_task
 from protgraph.model import ProteinModel, as_model_spec
 from protgraph.task import SplitPredictions, Task, best_threshold
 from protgraph.train import FitConfig, fit
@@ -107,11 +107,12 @@ def run_recipe(
     members = _train(spec, data.dataset, folder_of_members, cache, jobs, on_member)
     first, *further = members.values()
     task = data.task_of(first.model)
-    stores = prepare(data.dataset, task, first.model.plan, cache=cache, jobs=jobs).splits
+    prepared = prepare(data.dataset, task, first.model.plan, cache=cache, jobs=jobs)
+    stores = prepared.splits
     predictions = _predict([first.model, *(member.model for member in further)], stores, task)
     calibration = _fit_calibration(spec, data, task, predictions["val"], folder_of_members, cache, jobs)
     checkpoint = _checkpoint(spec, [first, *further], task, stores, predictions["val"], calibration)
-    results = _results(data.dataset, _with_metrics(task, spec), stores, predictions, checkpoint)
+    results = _results(prepared, _with_metrics(task, spec), predictions, checkpoint)
     card = _card(spec, data, list(members), predictions, checkpoint, results)
     with atomic_write(Path(out), folder=True, overwrite=overwrite) as folder:
         save_checkpoint(folder / WEIGHTS, with_stored_predictions(checkpoint))
@@ -155,13 +156,13 @@ def evaluate_recipe(
     data = _RecipeData.load(spec, cache=cache)
     task = data.task_of(checkpoint.model)
     held = held_out(data.dataset, task.name)
-    stores = prepare(held, task, checkpoint.model.plan, cache=cache, jobs=jobs, needs_train=False).splits
-    predictions = _predict(checkpoint.members, stores, task)
+    prepared = prepare(held, task, checkpoint.model.plan, cache=cache, jobs=jobs, needs_train=False)
+    predictions = _predict(checkpoint.members, prepared.splits, task)
     folder_of_members = _folder_of_members(out)
     if recalibrate:
         calibration = _fit_calibration(spec, data, task, predictions["val"], folder_of_members, cache, jobs)
         checkpoint = replace(checkpoint, calibration=calibration)
-    results = _results(held, _with_metrics(task, spec), stores, predictions, checkpoint)
+    results = _results(prepared, _with_metrics(task, spec), predictions, checkpoint)
     card = _card(spec, data, before.members, predictions, checkpoint, results)
     card = card.model_copy(update={"versions": before.versions, "seconds": before.seconds})  # those of training
     with atomic_write(Path(out), folder=True, overwrite=overwrite) as folder:
@@ -353,16 +354,15 @@ def _checkpoint(
 
 
 def _results(
-    dataset: Dataset,
+    prepared: Prepared,
     task: Task,
-    stores: Mapping[str, GraphStore],
     predictions: Mapping[str, SplitPredictions],
     checkpoint: Checkpoint,
 ) -> dict[str, SplitResult]:
     """Return the results of each evaluated split, with intervals over the clusters of its proteins."""
     results: dict[str, SplitResult] = {}
     for split, rows in predictions.items():
-        clusters = cluster_proteins(dataset, task.name, stores[split].names)
+        clusters = prepared.data.clusters(prepared.splits[split].names)
         results[split] = split_result(task, rows, checkpoint, clusters)
     return results
 

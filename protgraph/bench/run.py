@@ -258,8 +258,7 @@ def evaluate_trained(job: BenchJob) -> BenchRow:
     import torch
 
     from protgraph.checkpoint.checkpoint_file import as_checkpoint
-    from protgraph.data.datasets.dataset_view import held_out
-    from protgraph.data.datasets.splits import cluster_proteins
+    from protgraph.data.datasets.dataset import held_out
     from protgraph.evaluation.bootstrap import resample_test_split
     from protgraph.evaluation.evaluation import predict_ensemble
     from protgraph.labels.loading import resolve_task
@@ -283,7 +282,7 @@ def evaluate_trained(job: BenchJob) -> BenchRow:
     for split, rows in predictions.items():
         if split != "val":
             names = prepared.splits[split].names
-            scores[split] = resample_test_split(rows, monitor, names, cluster_proteins(dataset, task.name, names))
+            scores[split] = resample_test_split(rows, monitor, names, prepared.data.clusters(names))
     test = scores.get("test")
     return replace(
         BenchRow.of(job, task),

@@ -430,7 +430,7 @@ class BenchSpec(BaseModel):
         ``config``: class of the training options, :class:`protgraph.train.FitConfig`. Raises :class:`UnknownNameError`
         or :class:`OptionError` with the file and the key.
         """
-        from protgraph.data.datasets.protein_files import find_proteins
+        from protgraph.data.datasets.protein_files import open_folder
 
         with self.errors_at("models", UnknownNameError):
             for name in self.models:
@@ -442,7 +442,7 @@ class BenchSpec(BaseModel):
                     _find_trained(name)
         with self.errors_at("dataset", UnknownNameError):
             for task in filter(self.is_folder, self.tasks):
-                find_proteins(self.dataset_of(task))
+                open_folder(self.dataset_of(task))
         tables = {"fit": self.fit}
         tables |= {f"fit.tasks.{name}": options for name, options in self.fit_tasks.items()}
         tables |= {f"fit.models.{name}": options for name, options in self.fit_models.items()}

@@ -8,8 +8,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
-from protgraph.data.datasets.dataset import Dataset, Example
-from protgraph.data.datasets.dataset_view import DatasetView, Origin, card_of_view, content_version
+from protgraph.data.datasets.dataset import Dataset, DatasetView, Example, Origin, card_of_view, content_version
 from protgraph.errors import DatasetError
 from protgraph.registry import relatives
 

@@ -10,24 +10,24 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from protgraph.data.datasets.card import SplitCount, TaskCard, sum_counts
+from protgraph.data.datasets.card import SplitCount, TaskCard, count_example, sum_counts
 from protgraph.data.datasets.dataset import Example
 from protgraph.data.datasets.description import DatasetDescription
 from protgraph.data.datasets.folder import FolderDataset
 from protgraph.data.datasets.folder_index import index_folder
+from protgraph.data.datasets.graph_list import are_graphs
 from protgraph.data.datasets.label_column import LabelColumn, check_kind, interpret_column
 from protgraph.data.datasets.label_table import LabelTable, label_names, read_label_table
-from protgraph.data.datasets.labels import AbsentLabels, ResidueLabels, count_example, describe_left_out
-from protgraph.data.datasets.protein_files import ProteinFolder, find_proteins
-from protgraph.errors import LabelError, ProtgraphError, list_first
+from protgraph.data.datasets.labels import AbsentLabels, ResidueLabels, describe_left_out
+from protgraph.data.datasets.protein_files import ProteinFolder, open_folder
+from protgraph.errors import DatasetError, LabelError, ProtgraphError, list_first
 from protgraph.labels.loading import (
     DatasetSource,
     LabelSelection,
-    are_graphs,
+    cached_fingerprints,
     check_labels_are_used,
     is_registered_dataset,
     load_dataset,
-    open_proteins,
     resolve_task,
     select_labels,
 )
@@ -130,26 +130,23 @@ def inspect_dataset(
         return DatasetInspection(known.describe(name))
 
     # Table: what the task reads of it; names of tasks and columns are checked before the files are read.
-    source = find_proteins(dataset)
+    options = _Options(kind, unknown, seed, read or ReadOptions())
+    proteins = open_folder(dataset, fingerprint=cached_fingerprints(options.read_options, cache))
     table = None if labels is None else read_label_table(labels, columns=label_names(name, columns))
     is_selected = task is not None or columns is not None
-    if is_selected:
-        select_labels(source, table, task, columns)
 
     # Files: rows of absent ones are faults, and the others are inspected without them.
-    options = _Options(kind, unknown, seed, read or ReadOptions())
-    proteins = open_proteins(source, options.read_options, cache)
-
     def inspect(present: LabelTable | None) -> DatasetInspection:
         if not is_selected:
             return _inspect_columns(proteins, present, options)
-        selection = select_labels(source, present, task, columns)
-        return _inspect_task(proteins, present, selection, task, options)
+        return _inspect_task(proteins, present, task, columns, options)
 
+    if is_selected:
+        _select(proteins, table, task, columns)
     absent = {} if table is None else proteins.match(table).absent
     if table is None or not absent:
         return inspect(table)
-    described = _describe_table(source, table, options)
+    described = _describe_table(proteins, table, options)
     try:
         inspected = inspect(table.without_files(absent))
     except ProtgraphError as reason:  # the rows that are left cannot be trained on
@@ -157,6 +154,16 @@ def inspect_dataset(
         return DatasetInspection(description, _name_absent(absent))
     description = _with_all_rows(inspected.description, described, is_of_task=task is not None)
     return replace(inspected, description=description, absent_files=_name_absent(absent))
+
+
+def _select(
+    proteins: ProteinFolder, table: LabelTable | None, task: str | Task | None, columns: str | Sequence[str] | None
+) -> LabelSelection:
+    """Return what a task reads of a table; raise if it has no labels."""
+    selection = select_labels(table, task, columns)
+    if selection.missing:
+        raise DatasetError(f"dataset {str(proteins.source)!r}: {selection.missing}")
+    return selection
 
 
 def _with_all_rows(
@@ -204,11 +211,11 @@ def _name_absent(absent: Mapping[str, int]) -> tuple[str, ...]:
     return tuple(f"{name!r} (row {row})" for name, row in absent.items())
 
 
-def _describe_table(source: Path | Sequence[str], table: LabelTable, options: _Options) -> DatasetDescription:
+def _describe_table(proteins: ProteinFolder, table: LabelTable, options: _Options) -> DatasetDescription:
     columns = _interpret(table, options)
-    names = [str(source)] if isinstance(source, Path) else source
+    names = proteins.source if isinstance(proteins.source, list) else [str(proteins.source)]
     return DatasetDescription(
-        list_first(list(names), 3),
+        list_first(names, 3),
         "",
         0,
         {},
@@ -222,11 +229,20 @@ def _describe_table(source: Path | Sequence[str], table: LabelTable, options: _O
 def _inspect_task(
     proteins: ProteinFolder,
     table: LabelTable | None,
-    selection: LabelSelection,
     task: str | Task | None,
+    columns: str | Sequence[str] | None,
     options: _Options,
 ) -> DatasetInspection:
-    data = FolderDataset(proteins, table, **selection._asdict(), **options._asdict())
+    selection = _select(proteins, table, task, columns)
+    data = FolderDataset(
+        proteins,
+        table,
+        task=selection.task,
+        columns=selection.columns,
+        classes=selection.classes,
+        target=selection.target,
+        **options._asdict(),
+    )
     check_labels_are_used([data])
     return _read_all(data, data.describe(), task)
 
@@ -240,15 +256,14 @@ def _inspect_columns(proteins: ProteinFolder, table: LabelTable | None, options:
     for column in usable:
         name = column.name
         try:
-            datasets[name] = FolderDataset(index, task=name, columns=name, **options._asdict())
+            datasets[name] = FolderDataset(index, table, task=name, columns=name, **options._asdict())
             columns.append(column)
         except LabelError as e:  # the column cannot be a label of these proteins
             refused[name] = _reason(e, "" if table is None else table.where, name)
     all_data = list(datasets.values())
     if not all_data:
-        if table is not None:  # its keys only
-            index = replace(index, table=replace(table, labels=MappingProxyType({}), empty=()))
-        all_data = [FolderDataset(index, seed=options.seed, read_options=options.read_options)]
+        keys = None if table is None else replace(table, labels=MappingProxyType({}), empty=())
+        all_data = [FolderDataset(index, keys, seed=options.seed, read_options=options.read_options)]
     tasks: dict[str, TaskCard] = {}
     notes: dict[str, None] = {}
     for data in all_data:

@@ -28,7 +28,7 @@ class _PreparedGraphs(LabeledGraphs):
 
     def __init__(self, prepared: Prepared, plan: FeaturePlan, splits: Sequence[str], target: Target) -> None:
         self.target, self.failures = target, prepared.failures
-        self._plan, self._temporary = plan, prepared.temporary
+        self._plan, self._folder = plan, prepared.folder
         stores = [(split, prepared.splits[split]) for split in splits]
         self._places = [(split, store, i) for split, store in stores for i in range(len(store))]
 
@@ -43,7 +43,7 @@ class _PreparedGraphs(LabeledGraphs):
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state for worker processes; the temporary folder belongs to this process."""
-        return vars(self) | {"_temporary": None}
+        return vars(self) | {"_folder": None}
 
 
 class _GivenGraphs(LabeledGraphs):

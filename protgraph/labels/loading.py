@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import copy
 import json
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
@@ -17,16 +16,13 @@ from torch_geometric.data import Data
 from protgraph import registry
 from protgraph.argument_types import check_arguments
 from protgraph.data.cache_key import code_digest, digest, stamps
-from protgraph.data.datasets.dataset import Dataset, require_card
-from protgraph.data.datasets.dataset_view import add_derived_task
+from protgraph.data.datasets.dataset import Dataset, add_derived_task, require_card, with_read_options
 from protgraph.data.datasets.fingerprint import Fingerprint, fingerprint_file
 from protgraph.data.datasets.folder import FolderDataset
-from protgraph.data.datasets.graph_list import GraphListDataset
+from protgraph.data.datasets.graph_list import GraphListDataset, are_graphs
 from protgraph.data.datasets.label_table import LabelTable, label_names, read_label_table
-from protgraph.data.datasets.protein_files import ProteinFolder, find_proteins, open_folder
+from protgraph.data.datasets.protein_files import open_folder
 from protgraph.data.datasets.target import Target
-from protgraph.data.graph.convert import from_pyg
-from protgraph.data.graph.protein_graph import ProteinGraph
 from protgraph.data.store.graph_store import GraphStore
 from protgraph.errors import DatasetError, UnknownNameError, suggest
 from protgraph.file_io import atomic_write
@@ -37,13 +33,12 @@ from protgraph.task.task import Task, default_task
 __all__ = [
     "DatasetSource",
     "LabelSelection",
-    "are_graphs",
     "cached_fingerprint",
+    "cached_fingerprints",
     "check_labels_are_used",
     "is_registered_dataset",
     "load_dataset",
     "load_proteins",
-    "open_proteins",
     "resolve_task",
     "select_labels",
     "tasks_without_labels",
@@ -116,24 +111,28 @@ def load_dataset(
     >>> load_dataset("pdb_core").name
     'pdb_core'
     """
+    if is_registered_dataset(dataset):
+        return _registered_dataset(dataset, task, labels, read)
+    name = _name_of(task)
     if are_graphs(dataset):
         if labels is not None or columns is not None or read is not None:
             raise DatasetError("a list of graphs has labels y of its own; labels, columns and read are for files.")
-        return _graph_list(dataset, task, seed)
-    if is_registered_dataset(dataset):
-        return _with_task(_registered_dataset(dataset, labels, read), task)
+        return GraphListDataset(dataset, task=name or "y", target=_target_of(task or "y"), seed=seed)
 
     # Files: first the names, then the table and what the task reads of it, and last the files.
-    source = find_proteins(dataset)
-    name = task.name if isinstance(task, Task) else task
-    table = None if labels is None else read_label_table(labels, columns=label_names(name, columns))
-    selection = select_labels(source, table, task, columns)
     read = read or ReadOptions()
-    proteins = open_proteins(source, read, cache)
+    proteins = open_folder(dataset, fingerprint=cached_fingerprints(read, cache))
+    table = None if labels is None else read_label_table(labels, columns=label_names(name, columns))
+    selection = select_labels(table, task, columns)
+    if selection.missing:
+        raise DatasetError(f"dataset {str(proteins.source)!r}: {selection.missing}")
     return FolderDataset(
         proteins,
         table,
-        **selection._asdict(),
+        task=selection.task,
+        columns=selection.columns,
+        classes=selection.classes,
+        target=selection.target,
         kind=kind,
         unknown=unknown,
         seed=seed,
@@ -166,18 +165,11 @@ def load_proteins(
         return load_dataset(dataset, labels=table, task=task, seed=seed, read=read, cache=cache)
     keys = None if table is None else replace(table, labels=MappingProxyType({}), empty=())
     read = read or ReadOptions()
-    proteins = open_proteins(find_proteins(dataset), read, cache)
+    proteins = open_folder(dataset, fingerprint=cached_fingerprints(read, cache))
     return FolderDataset(proteins, keys, seed=seed, read_options=read)
 
 
 # --- registered datasets and graphs ---------------------------------------------------------------------------------
-
-
-def are_graphs(dataset: object) -> TypeGuard[Sequence[Data]]:
-    """Return True for a list of graphs, ours or PyG's."""
-    if not isinstance(dataset, Sequence) or isinstance(dataset, str | GraphStore):
-        return False
-    return bool(dataset) and all(isinstance(graph, Data) for graph in dataset)
 
 
 def is_registered_dataset(dataset: object) -> TypeGuard[str | Dataset]:
@@ -185,7 +177,10 @@ def is_registered_dataset(dataset: object) -> TypeGuard[str | Dataset]:
     return isinstance(dataset, Dataset) or (isinstance(dataset, str) and dataset in registry.datasets)
 
 
-def _registered_dataset(dataset: str | Dataset, labels: Any, read: ReadOptions | None) -> Dataset:
+def _registered_dataset(
+    dataset: str | Dataset, task: str | Task | None, labels: Any, read: ReadOptions | None
+) -> Dataset:
+    """Return a dataset by name or as it is, with the task if this derives its labels, and with other read options."""
     if labels is not None:
         raise DatasetError(
             f"labels {str(labels)!r}: dataset {getattr(dataset, 'name', dataset)!r} has labels of its own. Labels are "
@@ -195,41 +190,25 @@ def _registered_dataset(dataset: str | Dataset, labels: Any, read: ReadOptions |
     if not isinstance(created, Dataset):
         raise DatasetError(f"dataset {dataset!r} is a {type(created).__name__}, not a protgraph Dataset.")
     require_card(created, name=dataset if isinstance(dataset, str) else "")
-    if read is None or read == created.read_options:
+    if read is not None:
+        created = with_read_options(created, read)
+    name = _name_of(task)
+    if name is None or name in created.tasks():
         return created
-    if not created.reads_files and replace(read, alignment=None) != ReadOptions():
-        raise DatasetError(f"dataset {created.name!r} reads its proteins itself; read options do not apply: {read}")
-    created = copy.copy(created)
-    created.read_options = read
-    return created
 
-
-def _graph_list(graphs: Sequence[Data], task: str | Task | None, seed: int) -> GraphListDataset:
-    """Return graphs as a dataset with a task of the name, or the registered task."""
-    converted = [graph if isinstance(graph, ProteinGraph) else from_pyg(graph) for graph in graphs]
-    name = task.name if isinstance(task, Task) else task or "y"
-    resolved = task if isinstance(task, Task) else _registered_task(name)
-    return GraphListDataset(converted, task=name, target=None if resolved is None else resolved.target, seed=seed)
-
-
-def _with_task(dataset: Dataset, task: str | Task | None) -> Dataset:
-    """Add a task that derives its labels to a dataset that does not have it."""
-    name = task.name if isinstance(task, Task) else task
-    if name is None or name in dataset.tasks():
-        return dataset
+    # a task that the dataset does not have can only derive its labels
     resolved = task if isinstance(task, Task) else _registered_task(name)
     if resolved is not None and resolved.derives_labels:
-        return add_derived_task(dataset, name, resolved.target)
-    labeled = sorted(dataset.tasks())
+        return add_derived_task(created, name, resolved.target)
+    labeled = sorted(created.tasks())
     if resolved is not None:
         raise UnknownNameError(
-            f"task {name!r} requires labels, and dataset {dataset.name!r} has none for it. It has labels for "
+            f"task {name!r} requires labels, and dataset {created.name!r} has none for it. It has labels for "
             f"{', '.join(labeled)}; other tasks derive theirs: {', '.join(tasks_without_labels())}."
         )
-    choices = [*labeled, *registry.tasks.names()]
     raise UnknownNameError(
-        f"dataset {dataset.name!r} has no task {name!r}, and no task of this name is registered."
-        f"{suggest(name, choices)} Tasks of the dataset: {', '.join(labeled)}.\n"
+        f"dataset {created.name!r} has no task {name!r}, and no task of this name is registered."
+        f"{suggest(name, [*labeled, *registry.tasks.names()])} Tasks of the dataset: {', '.join(labeled)}.\n"
         f"A task that derives its labels works with any dataset: protgraph.tasks.register({name!r}, Task(…))."
     )
 
@@ -237,28 +216,21 @@ def _with_task(dataset: Dataset, task: str | Task | None) -> Dataset:
 # --- files with a label table ---------------------------------------------------------------------------------------
 
 
-def open_proteins(source: Path | list[str], read: ReadOptions, cache: str | Path | None) -> ProteinFolder:
-    """Return the proteins of a folder, files or a store, with fingerprints from the cache."""
-    return open_folder(source, fingerprint=partial(cached_fingerprint, folder=cache_dir(cache), read=read))
-
-
 class LabelSelection(NamedTuple):
-    """Columns and classes that a task reads of a label table; only the target, if the task computes its labels.
-
-    The fields are arguments of :class:`~protgraph.data.datasets.folder.FolderDataset`.
-    """
+    """Columns and classes that a task reads of a label table; only the target, if the task computes its labels."""
 
     task: str | None
     columns: Sequence[str] | None = None
     classes: tuple[str, ...] = ()
     target: Target | None = None
+    missing: str = ""  # fault: why the task has no labels, and what to do
 
 
 def select_labels(
-    source: object, table: LabelTable | None, task: str | Task | None, columns: str | Sequence[str] | None
+    table: LabelTable | None, task: str | Task | None, columns: str | Sequence[str] | None
 ) -> LabelSelection:
     """Return what a task reads of a table; labels are never used under another name."""
-    name = task.name if isinstance(task, Task) else task
+    name = _name_of(task)
     resolved = _registered_task(task, renamed=True) if isinstance(task, str) else task
     available = _label_columns(table)
     if columns is None and name in available:
@@ -266,10 +238,9 @@ def select_labels(
     if columns is None and resolved is not None and resolved.derives_labels:
         return LabelSelection(resolved.name, target=resolved.target)
     columns = [columns] if isinstance(columns, str) else columns
-    has_task = resolved is not None
     if table is None or (not available and not columns):
-        raise _no_labels_error(source, table, name, is_registered=has_task)
-    _check_task_name(name, columns, available, table.where, is_registered=has_task)
+        return LabelSelection(name, missing=_missing_labels(table, name, is_registered=resolved is not None))
+    _check_task_name(name, columns, available, table.where, is_registered=resolved is not None)
     return LabelSelection(name, columns, _class_names(resolved))
 
 
@@ -283,21 +254,19 @@ def _class_names(task: Task | None) -> tuple[str, ...]:
     return task.target.names if task is not None and task.target.kind == "classification" else ()
 
 
-def _no_labels_error(
-    source: object, table: LabelTable | None, name: str | None, *, is_registered: bool
-) -> DatasetError:
-    """Return the error for files without labels for a task."""
+def _missing_labels(table: LabelTable | None, name: str | None, *, is_registered: bool) -> str:
+    """Return why a task has no labels in a table, and what to do."""
     missing = "there is no label table" if table is None else f"{table.where} has no label column"
     tasks = ", ".join(tasks_without_labels())
     if name is not None and not is_registered and name not in registry.tasks:
         hint = suggest(name, registry.tasks.names())
-        return DatasetError(
-            f"dataset {str(source)!r}: task {name!r} is not registered, and {missing} with such a column.{hint} "
-            f"Tasks that need no table: {tasks}."
+        return (
+            f"task {name!r} is not registered, and {missing} with such a column.{hint} Tasks that need no table: "
+            f"{tasks}."
         )
     subject = "no task is given" if name is None else f"task {name!r} requires labels"
-    return DatasetError(
-        f"dataset {str(source)!r}: {subject}, and {missing}.\n"
+    return (
+        f"{subject}, and {missing}.\n"
         "Labels are a CSV file: columns file and a label per protein, or file, chain, res_id and a label per residue.\n"
         f"Tasks that need none: {tasks}."
     )
@@ -369,6 +338,16 @@ def resolve_task(task: str | Task | None, dataset: Dataset) -> Task:
     return registered
 
 
+def _name_of(task: str | Task | None) -> str | None:
+    return task.name if isinstance(task, Task) else task
+
+
+def _target_of(task: str | Task) -> Target | None:
+    """Return the target that a task fixes; None for a name that is not registered."""
+    resolved = task if isinstance(task, Task) else _registered_task(task)
+    return None if resolved is None else resolved.target
+
+
 def tasks_without_labels() -> list[str]:
     """Return the names of the registered tasks that derive their labels from structures or sequences."""
     broken = {problem.name for problem in registry.tasks.problems(load=True)}
@@ -389,6 +368,11 @@ def _registered_task(name: str, *, renamed: bool = False) -> Task | None:
     if renamed or "/" in name:
         return replace(task, name=name)
     raise DatasetError(f"task {name!r} is registered under another name than its own, {task.name!r}. Use its own.")
+
+
+def cached_fingerprints(read: ReadOptions, cache: str | Path | None) -> Callable[[Path], Fingerprint]:
+    """Return the function from a file to its fingerprint, with results in the cache."""
+    return partial(cached_fingerprint, folder=cache_dir(cache), read=read)
 
 
 def cached_fingerprint(path: Path, *, folder: str | Path, read: ReadOptions) -> Fingerprint:

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import os
-import shutil
-import tempfile
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import numpy as np
 import torch
 
 from protgraph import __version__
-from protgraph.data.cache_key import alignment_stamps, code_digest, component_digest, digest, stamps
-from protgraph.data.datasets.dataset import Dataset, Example, checked_examples, checked_labels, require_card
+from protgraph.data.cache_key import code_digest, component_digest, digest
+from protgraph.data.datasets.dataset import Dataset, TaskData, read_task
 from protgraph.data.datasets.graph_list import GraphDataset
 from protgraph.data.datasets.labels import (
     AbsentLabels,
@@ -25,30 +22,26 @@ from protgraph.data.datasets.labels import (
     describe_left_out,
     wrong_types_error,
 )
-from protgraph.data.graph.protein_graph import ProteinGraph, labels_on_nodes, set_attributes
+from protgraph.data.graph.protein_graph import ProteinGraph, labels_on_nodes
 from protgraph.data.store.graph_store import GraphStore
-from protgraph.data.store.store_description import is_store, store_index
-from protgraph.data.store.store_writer import ShardWriter, write_store
-from protgraph.errors import ComponentError, DatasetError, LabelError, LeakError, WiringError
+from protgraph.data.store.split_folder import SplitFolder
+from protgraph.errors import ComponentError, DatasetError, LabelError, LeakError, ProtgraphError, WiringError
 from protgraph.failure import Failure
 from protgraph.featurize.pipeline import dataset_requests, iter_graphs
 from protgraph.featurize.plan import ALWAYS, FeaturePlan
-from protgraph.featurize.result import count_notes, reader_notes
+from protgraph.featurize.result import GraphResult, count_notes, reader_notes
 from protgraph.featurize.steps import ProteinRequest, precomputed_graph
-from protgraph.file_io import atomic_write
-from protgraph.labels.leaks import require_no_leak
-from protgraph.labels.split_checks import empty_split_error, with_failures
+from protgraph.labels.checks import check_training, empty_split_error, require_no_leak, with_failures
+from protgraph.model.build import ProteinModel
 from protgraph.process_memory import release_component_dictionary, release_memory
-from protgraph.structure.io.read_options import ReadOptions
 from protgraph.structure.io.transfer import cache_dir
 from protgraph.structure.residues.loss_report import LossReport
 from protgraph.structure.residues.residues import Residues
 from protgraph.task.losses import known_labels
 from protgraph.task.task import Task
 
-__all__ = ["LabeledGraph", "Prepared", "SplitWriter", "is_one_chain", "prepare"]
+__all__ = ["LabeledGraph", "Prepared", "prepare"]
 
-MANIFEST = "prepared.json"
 _ATTRIBUTES = ("degree", "name", "residue_ids", "report")  # of a graph, which are no fields
 CODE = ("protgraph.structure", "protgraph.data", "protgraph.featurize", "protgraph.task")
 
@@ -59,6 +52,8 @@ class Prepared:
 
     Parameters
     ----------
+    data : TaskData
+        What the dataset states about the task.
     splits : mapping of str to GraphStore
         Graphs of each split, labels in ``y``.
     failures : tuple of Failure
@@ -69,11 +64,12 @@ class Prepared:
         Messages for the user of the run that made the graphs, e.g. that features of a graph store are recomputed.
     """
 
+    data: TaskData
     splits: Mapping[str, GraphStore]
     failures: tuple[Failure, ...]
     one_chain: bool
     notes: tuple[str, ...] = ()
-    temporary: object = field(default=None, repr=False)  # keeps a temporary folder until this is deleted
+    folder: SplitFolder | None = field(default=None, repr=False)  # a temporary one is kept until this is deleted
 
     @property
     def sizes(self) -> dict[str, tuple[int, int]]:
@@ -90,6 +86,7 @@ def prepare(
     jobs: int = 1,
     progress: Callable[[int, int], None] | None = None,
     needs_train: bool = True,
+    trained: ProteinModel | None = None,
 ) -> Prepared:
     """Make the graphs of every split, or open those of an earlier run.
 
@@ -110,6 +107,9 @@ def prepare(
         Called with the number of finished proteins and their total.
     needs_train : bool
         False: the dataset may have no training split, for a model that is only evaluated.
+    trained : ProteinModel, optional
+        Model that is trained on the graphs: it is checked to be causal if the task requires that, and the splits to be
+        fit for training and validation; notes are about the others.
 
     Returns
     -------
@@ -131,39 +131,27 @@ def prepare(
         A featurizer of the plan computes the label, or reproduces it on training proteins.
     """
     _check(plan, task)
-    cache = cache_dir(cache)
-    require_card(dataset)
-    if isinstance(dataset.source, GraphDataset):
-        graphs = _select_graphs(dataset, task, plan)
-        written = _write_given(graphs)
-        if "train" in written.splits:
-            require_no_leak(task, plan, written.splits["train"])
-        return written
-    data = _read_task_data(dataset, task.name)
-    used: list[object] = [featurizer for _, featurizer in (*plan.nodes, *plan.structure, *plan.edges)]
-    of_task = (task.derive, task.restore, task.make_graph)
-    used += [dataset.source, *(function for function in of_task if function is not None)]
-    code = [component_digest(one) for one in used]
-    temporary: tempfile.TemporaryDirectory[str] | None = None
-    if None in code:  # without source, the next run cannot detect a change
-        temporary = tempfile.TemporaryDirectory(prefix="protgraph-")
-        folder = Path(temporary.name) / "graphs"
-    else:
-        key = digest(_key(data, task, plan), *map(_label_bytes, data.labels), code)
-        folder = cache / "graphs" / f"{data.name or 'data'}-{task.name}-{key}".replace(os.sep, "_")
-    prepared = _open(folder)
-    if prepared is None:
-        read = data.read.with_ligands(plan.needs_ligands)
-        requests = dataset_requests(dataset, data.examples, read, labels=data.labels)
-        inputs = _Inputs(data, requests, read, task, plan, "train" if needs_train else "test")
+    data = read_task(dataset, task.name)
+    inputs = _Inputs(data, task, plan)
+    folder = SplitFolder(_path_of(data, task, plan, cache_dir(cache)))
+    stored = folder.open()
+    notes: tuple[str, ...] = ()
+    if stored is None:
         notes = _make(folder, inputs, jobs, progress)
-        release_component_dictionary()  # training does not read it
-        release_memory()
-        made = _read_prepared(folder)
-        prepared = replace(made, notes=(*made.notes, *notes), temporary=temporary)
-    if "train" in prepared.splits:
-        require_no_leak(task, plan, prepared.splits["train"])
-    return prepared
+        stored = folder.read()
+
+    # checks of the graphs: splits that are empty, labels that a feature gives away, splits that cannot be trained on
+    needed = "train" if needs_train else "test"
+    with with_failures(stored.failures):
+        if needed not in stored.splits:
+            folder.remove()
+            inputs.raise_component_error(stored.failures)
+            raise empty_split_error(data, needed, stored.failures, stored.splits)
+        if "train" in stored.splits:
+            require_no_leak(task, plan, stored.splits["train"])
+        if trained is not None:
+            notes += check_training(trained, data, stored.splits, task, stored.failures)
+    return Prepared(data, stored.splits, stored.failures, stored.one_chain, (*stored.notes, *notes), folder)
 
 
 def _check(plan: FeaturePlan, task: Task) -> None:
@@ -186,22 +174,20 @@ def _check(plan: FeaturePlan, task: Task) -> None:
         )
 
 
-def _key(data: _TaskData, task: Task, plan: FeaturePlan) -> list[object]:
-    """Return everything that the graphs depend on besides labels and the code of components."""
-    proteins = [(e.id, e.chains, e.split, e.record) for e in data.examples]
-    inputs = (task.name, sorted(task.inputs.hidden), task.inputs.noise, task.inputs.visible_types, asdict(task.stored))
-    paths = dict.fromkeys(example.path for example in data.examples)
-    files = stamps(store_index(path) if is_store(path) else path for path in paths)
-    code = code_digest(*CODE)
-    read = [data.read.to_dict(), alignment_stamps(data.read)]
-    return [data.name, data.version, inputs, plan.key(), proteins, files, read, __version__, code]
+def _path_of(data: TaskData, task: Task, plan: FeaturePlan, cache: Path) -> Path | None:
+    """Return the folder of the graphs in the cache; its name has the digest of everything that they depend on.
 
-
-def _label_bytes(labels: Labels | None) -> bytes:
-    if labels is None:
-        return b""
-    arrays = [np.asarray(value) for value in vars(labels).values()]
-    return b"".join(a.tobytes() if a.dtype != object else repr(a.tolist()).encode() for a in arrays)
+    None for given graphs, and if a component has no source, whose changes are not seen.
+    """
+    functions = [function for function in (task.derive, task.restore, task.make_graph) if function is not None]
+    featurizers = [featurizer for _, featurizer in (*plan.nodes, *plan.structure, *plan.edges)]
+    code = [component_digest(component) for component in (*featurizers, *functions)]
+    if isinstance(data.dataset.source, GraphDataset) or data.digest is None or None in code:
+        return None
+    masking = task.inputs
+    of_task = [sorted(masking.hidden), masking.noise, masking.visible_types, asdict(task.stored)]
+    key = digest(data.digest, of_task, plan.key(), code, __version__, code_digest(*CODE))
+    return cache / "graphs" / f"{data.name or 'data'}-{task.name}-{key}".replace(os.sep, "_")
 
 
 @dataclass(frozen=True)
@@ -244,80 +230,82 @@ def _only_part(residues: Residues, plan: FeaturePlan) -> Residues:
 class _Inputs:
     """Everything that the graphs are made of."""
 
-    data: _TaskData
-    requests: Sequence[ProteinRequest]  # one per example, with its labels
-    read: ReadOptions  # those of the dataset, with ligands if the plan needs them
+    data: TaskData
     task: Task
     plan: FeaturePlan
-    needed: str  # split without which nothing is written
+
+    def results(
+        self, jobs: int = 1, *, number: int | None = None, fatal: type[ProtgraphError] = LabelError
+    ) -> Iterator[GraphResult | Failure | ProteinGraph]:
+        """Make the graphs of all examples, or of the one of a number; those of a dataset of graphs are in its order.
+
+        ``fatal``: errors that are raised instead of giving a failure.
+        """
+        dataset, plan = self.data.dataset, self.plan
+        if isinstance(dataset.source, GraphDataset):
+            return _select_graphs(dataset.source, self.data, self.task, plan)
+        read = dataset.read_options.with_ligands(plan.needs_ligands)
+        requests = dataset_requests(dataset, self.data.examples, read, labels=self.data.labels)
+        if number is not None:
+            requests = requests[number : number + 1]
+        jobs = jobs if dataset.reads_files else 1
+        return iter_graphs(requests, plan, read=read, step=LabeledGraph(self.task), jobs=jobs, fatal=(fatal,))
+
+    def raise_component_error(self, failures: Sequence[Failure]) -> None:
+        """Raise the error of a component that failed on every protein: the first graph is made again."""
+        if failures and all(failure.error_type == ComponentError.__name__ for failure in failures):
+            number = [example.id for example in self.data.examples].index(failures[0].protein)
+            list(self.results(number=number, fatal=ComponentError))
 
 
-def _make(folder: Path, inputs: _Inputs, jobs: int, progress: Callable[[int, int], None] | None) -> tuple[str, ...]:
-    """Write the graphs of each split, atomically and in the dataset's order; return the messages for the user.
+def _make(
+    folder: SplitFolder, inputs: _Inputs, jobs: int, progress: Callable[[int, int], None] | None
+) -> tuple[str, ...]:
+    """Write the graphs of each split in the dataset's order; return the messages for the user of this run.
 
-    The first of two writers wins. Graphs are written as they come: the memory does not grow with their number.
+    Graphs are written as they come: the memory does not grow with their number.
     """
-    try:
-        with atomic_write(folder, folder=True) as temporary:
-            writer = SplitWriter(temporary, inputs.data.examples)
-            failures, notes, label_notes = _read(writer, inputs, jobs, progress)
-            writer.close()
-            splits = [split for split in inputs.data.splits if split in writer.splits]
-            if inputs.needed not in splits:
-                _raise_without_split(inputs, failures, splits)
-            manifest = {"splits": splits, "one_chain": writer.one_chain, "failures": [asdict(f) for f in failures]}
-            manifest["label_notes"] = label_notes
-            (temporary / MANIFEST).write_text(json.dumps(manifest), encoding="utf-8")
-    except OSError:
-        if not (folder / MANIFEST).is_file():
-            raise
-    return notes
-
-
-def _read(
-    writer: SplitWriter, inputs: _Inputs, jobs: int, progress: Callable[[int, int], None] | None
-) -> tuple[list[Failure], tuple[str, ...], list[str]]:
-    """Make the graphs and pass them to the writer; return the failures, messages of this run, and those on labels."""
-    failures: list[Failure] = []
-    notes: list[str] = []
-    reports: dict[str, LossReport] = {}
-    checked = _LabelCheck()
-    data = inputs.data
+    data, findings = inputs.data, _Findings()
     number = {example.id: i for i, example in enumerate(data.examples)}
-    results = iter_graphs(
-        inputs.requests,
-        inputs.plan,
-        read=inputs.read,
-        step=LabeledGraph(inputs.task),
-        jobs=jobs if data.reads_files else 1,
-        fatal=(LabelError,),
-    )
-    for done, result in enumerate(results, 1):
-        i = number[result.protein]
-        own, graph = data.labels[i], None
-        if isinstance(result, Failure):
-            failures.append(result)
-        elif not isinstance(own, ResidueLabels) or checked.accept(own, result.residues):
-            graph = result.graph
-            notes += result.notes
-            if result.residues.report.changes():
-                reports[result.source] = result.residues.report
-        writer.add(i, graph)
-        if progress is not None:
-            progress(done, len(data.examples))
-    return failures, (*count_notes(notes), *reader_notes(reports)), checked.notes()
+    with folder.writer([example.split for example in data.examples]) as writer:
+        for done, result in enumerate(inputs.results(jobs), 1):
+            i = number[result.name if isinstance(result, ProteinGraph) else result.protein]
+            writer.add(i, findings.accept(result, data.labels[i]))
+            if progress is not None:
+                progress(done, len(number))
+        writer.close(data.splits, findings.failures, findings.notes_on_labels())
+    release_component_dictionary()  # training does not read it
+    release_memory()
+    return (*count_notes(findings.notes), *reader_notes(findings.reports))
 
 
 @dataclass
-class _LabelCheck:
-    """Labels per residue that do not fit their structures, of all proteins."""
+class _Findings:
+    """Failures and messages of all proteins, and their labels per residue that do not fit the structures."""
 
+    failures: list[Failure] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    reports: dict[str, LossReport] = field(default_factory=dict)
     wrong: list[tuple[str, ResidueLabels, Residues, np.ndarray]] = field(default_factory=list)
     absent: list[AbsentLabels] = field(default_factory=list)
     left_out: list[AbsentLabels] = field(default_factory=list)
     shifts: dict[str, int] = field(default_factory=dict)
 
-    def accept(self, labels: ResidueLabels, residues: Residues) -> bool:
+    def accept(self, result: GraphResult | Failure | ProteinGraph, labels: Labels | None) -> ProteinGraph | None:
+        """Return the graph of a result, and keep what there is to tell about it; None if it cannot be used."""
+        if isinstance(result, ProteinGraph):
+            return result
+        if isinstance(result, Failure):
+            self.failures.append(result)
+            return None
+        if isinstance(labels, ResidueLabels) and not self._fit(labels, result.residues):
+            return None
+        self.notes += result.notes
+        if result.residues.report.changes():
+            self.reports[result.source] = result.residues.report
+        return result.graph
+
+    def _fit(self, labels: ResidueLabels, residues: Residues) -> bool:
         """Return True if the labels can be used, without those that are left out; otherwise keep the fault."""
         name = labels.name or residues.name
         is_absent, is_wrong = labels.absent(residues), labels.wrong_types(residues)
@@ -333,7 +321,7 @@ class _LabelCheck:
         self.shifts |= {f"{name} {chain}": shift for chain, shift in labels.shifts(residues).items()}
         return False
 
-    def notes(self) -> list[str]:
+    def notes_on_labels(self) -> list[str]:
         """Return the note on labels that were left out; raise :class:`LabelError` for faults."""
         if self.wrong:
             raise wrong_types_error(self.wrong)
@@ -342,133 +330,17 @@ class _LabelCheck:
         return [describe_left_out(self.left_out)] if self.left_out else []
 
 
-def _raise_without_split(inputs: _Inputs, failures: Sequence[Failure], other_splits: Sequence[str]) -> None:
-    """Raise the error of a component that failed on every protein, or of a needed split without graphs."""
-    data = inputs.data
-    with with_failures(failures):
-        if failures and all(failure.error_type == ComponentError.__name__ for failure in failures):
-            first = next(request for request in inputs.requests if request.protein == failures[0].protein)
-            step = LabeledGraph(inputs.task)
-            list(iter_graphs(first, inputs.plan, step=step, read=inputs.read, fatal=(ComponentError,)))  # raises it
-        raise empty_split_error(data.name, inputs.task.name, inputs.needed, data.examples, failures, other_splits)
-
-
-def _open(folder: Path) -> Prepared | None:
-    """Return the data of an earlier run; None if there are none, or if they are damaged."""
-    try:
-        return _read_prepared(folder)
-    except FileNotFoundError:
-        return None
-    except (DatasetError, OSError, ValueError, KeyError, TypeError):
-        shutil.rmtree(folder, ignore_errors=True)
-        return None
-
-
-def _read_prepared(folder: Path) -> Prepared:
-    manifest = json.loads((folder / MANIFEST).read_text("utf-8"))
-    splits = {split: GraphStore(folder / split) for split in manifest["splits"]}
-    failures = tuple(Failure(**failure) for failure in manifest["failures"])
-    return Prepared(splits, failures, manifest["one_chain"], tuple(manifest["label_notes"]))
-
-
-def _write_given(graphs: Mapping[str, Sequence[ProteinGraph]]) -> Prepared:
-    """Write given graphs of each split to a temporary folder."""
-    folder = tempfile.TemporaryDirectory(prefix="protgraph-")
-    stores = {split: write_store(Path(folder.name) / split, members) for split, members in graphs.items() if members}
-    return Prepared(stores, (), all(map(is_one_chain, stores.get("train", ()))), (), folder)
-
-
-class SplitWriter:
-    """Write graphs to the store of their split; only the shards in progress are in memory.
-
-    ``folder``: folder of the stores. ``examples``: define the split and the order of the graphs. ``one_chain``: True if
-    every training graph so far is of a single chain.
-
-    Notes
-    -----
-    Files with several proteins are read once, so graphs may come before their turn. They are kept until then.
-    """
-
-    def __init__(self, folder: Path, examples: Sequence[Example]) -> None:
-        self.folder, self.examples, self.one_chain = folder, examples, True
-        self._writers: dict[str, ShardWriter] = {}
-        self._waiting: dict[int, ProteinGraph | None] = {}
-        self._next = 0
-
-    @property
-    def splits(self) -> list[str]:
-        """Splits that have a graph."""
-        return list(self._writers)
-
-    def add(self, number: int, graph: ProteinGraph | None) -> None:
-        """Add the graph of an example by its number; None if it has none."""
-        self._waiting[number] = graph
-        while self._next in self._waiting:
-            self._write(self._next, self._waiting.pop(self._next))
-            self._next += 1
-
-    def close(self) -> None:
-        """Complete the stores."""
-        for number in sorted(self._waiting):
-            self._write(number, self._waiting[number])
-        for writer in self._writers.values():
-            writer.close()
-
-    def _write(self, number: int, graph: ProteinGraph | None) -> None:
-        if graph is None:
-            return
-        split = self.examples[number].split
-        self.one_chain = self.one_chain and (split != "train" or is_one_chain(graph))
-        if split not in self._writers:
-            self._writers[split] = ShardWriter(self.folder / split)
-        self._writers[split].add(graph)
-
-
-def is_one_chain(graph: ProteinGraph) -> bool:
-    """Return True for a graph of a single chain, or without chains."""
-    return "chain" not in graph or int(graph.chain.max()) == 0
-
-
-@dataclass(frozen=True, eq=False)
-class _TaskData:
-    """Everything that a dataset states about one task, checked; the proteins themselves are not read yet."""
-
-    name: str
-    version: str
-    read: ReadOptions  # of the dataset's files
-    reads_files: bool  # False for a dataset that reads its proteins itself
-    splits: tuple[str, ...]  # in the order of the dataset
-    examples: Sequence[Example]
-    labels: Sequence[Labels | None]  # one per example; None if the task derives them
-
-
-def _read_task_data(dataset: Dataset, task: str) -> _TaskData:
-    """Return the examples of a task with their labels, and what identifies the dataset."""
-    examples = checked_examples(dataset, task)
-    return _TaskData(
-        name=dataset.name,
-        version=dataset.version,
-        read=dataset.read_options,
-        reads_files=dataset.reads_files,
-        splits=tuple(dataset.splits(task)),
-        examples=examples,
-        labels=checked_labels(dataset, task, examples),
-    )
-
-
-def _select_graphs(dataset: Dataset, task: Task, plan: FeaturePlan) -> dict[str, list[ProteinGraph]]:
-    """Return the labeled graphs of each split of a dataset of graphs, with the fields that the model reads."""
-    source = dataset.source
-    assert isinstance(source, GraphDataset)
+def _select_graphs(source: GraphDataset, data: TaskData, task: Task, plan: FeaturePlan) -> Iterator[ProteinGraph]:
+    """Yield the labeled graphs of a dataset of graphs, with the fields that the model reads."""
     if task.inputs.hidden or task.inputs.noise:
         raise DatasetError(
             f"task {task.name!r} hides information before featurizers run, which is not possible with graphs. "
             "Give files, a folder or a graph store."
         )
-    splits: dict[str, list[ProteinGraph]] = {split: [] for split in dataset.splits(task.name)}
-    for example in dataset.examples(task.name):
+    for example in data.examples:
         labeled, y = source.labeled_graph(example)
-        usable = plan.precomputed & set(labeled.keys())
+        fields = set(labeled.keys())
+        usable = plan.precomputed & fields
         # The model names those of ALWAYS that it reads and the graph does not have.
         missing = plan.precomputed - usable - (set(ALWAYS) if usable - {"edge_index"} else set())
         if missing:
@@ -478,11 +350,9 @@ def _select_graphs(dataset: Dataset, task: Task, plan: FeaturePlan) -> dict[str,
                 "or give a model that reads the fields of your graphs: pg.ModelSpec(…, inputs={field: irreps})."
             )
         graph = ProteinGraph()
-        set_attributes(graph, {key: labeled[key] for key in labeled.keys() if key in usable})  # noqa: SIM118
-        for key in (*_ATTRIBUTES, *plan.attributes):
-            if key in labeled:
+        for key in labeled.keys():  # noqa: SIM118
+            if key in usable or key in (*_ATTRIBUTES, *plan.attributes):
                 graph[key] = labeled[key]
         graph.name, graph.y, graph.y_level = example.id, y, task.stored.level
         graph.validate()
-        splits[example.split].append(graph)
-    return splits
+        yield graph

@@ -46,6 +46,10 @@ class ComponentScope:
         self.kind, self.name, self.code = kind, name, code
         self.action, self.path, self.protein = action, path, protein
 
+    def of(self, code: Callable[..., object], *, action: str, protein: str = "") -> ComponentScope:
+        """Return the context of another function of the component."""
+        return ComponentScope(self.kind, self.name, code, action=action, path=self.path, protein=protein)
+
     def __enter__(self) -> ComponentScope:
         return self
 

@@ -43,7 +43,7 @@ class InputMasking:
         Featurizers that compute the label, or what defines it. Training raises if a model uses one of them.
     readable_featurizers : collection of str
         Featurizers that may reproduce the label, on purpose. Any other that does so on the training proteins is
-        refused; see :func:`protgraph.labels.leaks.reproduces`.
+        refused; see :func:`protgraph.labels.checks.reproduces`.
     visible_types : bool
         Keep residue types in the graph although ``hidden`` removes them from featurizers. Either ``corrupt`` masks them
         or the model is causal.

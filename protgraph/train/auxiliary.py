@@ -5,20 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Generator, Tensor
 from torch_geometric.data import Batch
 
-from protgraph.data.datasets.dataset import Dataset
 from protgraph.data.store.graph_store import GraphStore
-from protgraph.errors import OptionError
 from protgraph.evaluation.evaluation import predict_split
 from protgraph.failure import Failure
-from protgraph.labels.loading import load_dataset, resolve_task
-from protgraph.labels.preparation import Prepared, prepare
+from protgraph.labels.preparation import Prepared
 from protgraph.model.build import ProteinModel
 from protgraph.task.losses import known_labels
 from protgraph.task.metrics import compute_metrics
@@ -26,10 +21,7 @@ from protgraph.task.task import Task
 from protgraph.train.coordinate_noise import add_noise
 from protgraph.wording import count_noun
 
-if TYPE_CHECKING:
-    from protgraph.train.config import FitConfig
-
-__all__ = ["AuxiliaryTask", "prepare_auxiliary"]
+__all__ = ["AuxiliaryTask"]
 
 
 @dataclass(eq=False)
@@ -96,29 +88,3 @@ class AuxiliaryTask:
         metrics = [metric for metric in self.task.metrics if metric.name == self.task.monitor]
         values = compute_metrics(metrics, predictions, task=self.task.name)
         return {f"{self.task.name}.{name}": value for name, value in values.items()}
-
-
-def prepare_auxiliary(
-    network: ProteinModel,
-    dataset: Dataset,
-    task: Task,
-    config: FitConfig,
-    *,
-    cache: str | Path | None,
-    jobs: int,
-) -> list[AuxiliaryTask]:
-    """Prepare the auxiliary tasks of a run, with new heads."""
-    auxiliary = []
-    for number, (name, weight) in enumerate(config.auxiliary.items(), 1):
-        if name == task.name:
-            raise OptionError(f"FitConfig: auxiliary has {name!r}, which is the main task. Name other tasks.")
-        labeled = load_dataset(dataset, task=name, cache=cache)
-        other = resolve_task(name, labeled)
-        if other.inputs.causal:
-            raise OptionError(f"FitConfig: auxiliary has {name!r}, for causal models. Train it as the main task.")
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(config.seed + number)
-            model = network.for_target(other.target)
-        prepared = prepare(labeled, other, network.plan, cache=cache, jobs=jobs)
-        auxiliary.append(AuxiliaryTask(other, weight, model, prepared, other.loss))
-    return auxiliary

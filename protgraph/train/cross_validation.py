@@ -32,9 +32,9 @@ from protgraph.failure import Failure
 from protgraph.inference.prediction import PROTEIN, RESIDUE, prediction_values
 from protgraph.inference.prediction_table import Predictions, prediction_columns, target_names
 from protgraph.inference.result_table import residue_keys
+from protgraph.labels.checks import RANKING
 from protgraph.labels.loading import load_dataset, resolve_task
 from protgraph.labels.preparation import Prepared, prepare
-from protgraph.labels.split_checks import RANKING
 from protgraph.model.build import as_model_spec
 from protgraph.model.spec import ModelSpec
 from protgraph.structure.residues.residues import Residues

@@ -17,7 +17,6 @@ from protgraph.data.store.graph_store import GraphStore
 from protgraph.data.store.loader import ProteinBatches
 from protgraph.errors import OptionError
 from protgraph.evaluation.evaluation import collate_evaluation, evaluation_batches, evaluation_mode, predict_batch
-from protgraph.labels.loading import load_dataset
 from protgraph.model.spec import ModelSpec
 from protgraph.process_memory import (
     available_memory,
@@ -215,8 +214,7 @@ def _set_up(
     cache: str | Path | None,
     jobs: int,
 ) -> RunSetup:
-    loaded = load_dataset(dataset, task=task, cache=cache)
-    return set_up_run(model, loaded, task, config or FitConfig(), cache=cache, jobs=jobs)
+    return set_up_run(model, dataset, task, config or FitConfig(), cache=cache, jobs=jobs)
 
 
 def _allowed_budgets(train: GraphStore) -> list[int]:

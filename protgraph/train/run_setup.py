@@ -15,16 +15,13 @@ from protgraph.checkpoint.adapters import add_adapters
 from protgraph.checkpoint.checkpoint_file import load_parent
 from protgraph.checkpoint.checkpoint_header import AdapterBase, weights_digest
 from protgraph.checkpoint.starting_point import StartingPoint, load_starting_point
-from protgraph.data.datasets.dataset import Dataset
 from protgraph.data.graph.fields import FieldSpec
 from protgraph.data.store.graph_store import GraphStore
 from protgraph.data.store.loader import pack
 from protgraph.errors import MissingCoordinatesError, OptionError, list_first, suggest
 from protgraph.evaluation.evaluation import collate_evaluation
-from protgraph.labels.leaks import check_causal
-from protgraph.labels.loading import resolve_task
+from protgraph.labels.loading import DatasetSource, load_dataset, resolve_task
 from protgraph.labels.preparation import Prepared, prepare
-from protgraph.labels.split_checks import check_split_labels, describe_split_overlap, empty_split_error, with_failures
 from protgraph.model.build import ProteinModel, build_model
 from protgraph.model.devices import compile_layers, uncompiled_layers
 from protgraph.model.frozen_parts import matches_part
@@ -41,11 +38,13 @@ from protgraph.task.losses import (
     squared_error,
 )
 from protgraph.task.task import Task
-from protgraph.train.auxiliary import AuxiliaryTask, prepare_auxiliary
+from protgraph.train.auxiliary import AuxiliaryTask
 from protgraph.train.config import FitConfig
 from protgraph.train.coordinate_noise import check_noise_allowed
 
 if TYPE_CHECKING:
+    from torch_geometric.data import Data
+
     from protgraph.train.module import FitModule
 
 __all__ = [
@@ -66,7 +65,6 @@ class RunSetup:
     """Everything that a run needs before Lightning starts; see :func:`set_up_run`."""
 
     network: ProteinModel  # with its initial weights
-    dataset: Dataset
     task: Task
     config: FitConfig
     prepared: Prepared  # graphs with labels; the notes include those about the splits
@@ -104,7 +102,7 @@ class RunSetup:
 
 def set_up_run(
     model: str | ModelSpec | Mapping[str, Any],
-    dataset: Dataset,
+    dataset: DatasetSource | Sequence[Data],
     task: str | Task | None,
     config: FitConfig,
     *,
@@ -112,7 +110,15 @@ def set_up_run(
     jobs: int,
 ) -> RunSetup:
     """Build the network and prepare the graphs of a run; the arguments are those of :func:`protgraph.train.fit`."""
+    # a dataset with the task and the auxiliary ones, which may derive their labels
+    for name in (task, *config.auxiliary):
+        dataset = load_dataset(dataset, task=name, cache=cache)
     task = resolve_task(task, dataset)
+    auxiliary_tasks: dict[str, Task] = {}
+    for name in config.auxiliary:
+        auxiliary_tasks[name] = resolve_task(name, dataset)
+    _check_auxiliary(task, auxiliary_tasks)
+
     network = build_model(model, task.target, seed=config.seed)
     task = task if network.decoder is None else task.for_decoder()
     _check_inputs(network, task, config)
@@ -124,18 +130,36 @@ def set_up_run(
     if config.lora:
         digest = weights_digest(network.get_submodule("layers"))
         base = AdapterBase(source=config.start_from, seed=config.seed, digest=digest, lora=config.lora)
-    prepared = prepare(dataset, task, network.plan, cache=cache, jobs=jobs)
-    failures = prepared.failures
-    with with_failures(prepared.failures):
-        notes = (*prepared.notes, *_check_prepared(prepared, network, dataset, task))
-        auxiliary = prepare_auxiliary(network, dataset, task, config, cache=cache, jobs=jobs)
-    for auxiliary_task in auxiliary:
-        notes = (*notes, *auxiliary_task.notes)
-        failures = (*failures, *(failure for failure in auxiliary_task.failures if failure not in failures))
+
+    # graphs of the task, with all checks, and of the auxiliary tasks, each with a new head
+    prepared = prepare(dataset, task, network.plan, cache=cache, jobs=jobs, trained=network)
+    notes, failures = [*prepared.notes], [*prepared.failures]
+    auxiliary: list[AuxiliaryTask] = []
+    for name, other in auxiliary_tasks.items():
+        graphs = prepare(dataset, other, network.plan, cache=cache, jobs=jobs)
+        model = _with_new_head(network, other, seed=config.seed + len(auxiliary) + 1)
+        auxiliary.append(AuxiliaryTask(other, config.auxiliary[name], model, graphs, other.loss))
+        notes += auxiliary[-1].notes
+        failures += [failure for failure in graphs.failures if failure not in failures]
     if config.compile:
-        notes = (*notes, *(f"not compiled: {layer}" for layer in uncompiled_layers(network)))
-    prepared = replace(prepared, notes=notes, failures=failures)
-    return RunSetup(network, dataset, task, config, prepared, auxiliary, start, base)
+        notes += [f"not compiled: {layer}" for layer in uncompiled_layers(network)]
+    prepared = replace(prepared, notes=tuple(notes), failures=tuple(failures))
+    return RunSetup(network, task, config, prepared, auxiliary, start, base)
+
+
+def _check_auxiliary(task: Task, auxiliary: Mapping[str, Task]) -> None:
+    for name, other in auxiliary.items():
+        if name == task.name:
+            raise OptionError(f"FitConfig: auxiliary has {name!r}, which is the main task. Name other tasks.")
+        if other.inputs.causal:
+            raise OptionError(f"FitConfig: auxiliary has {name!r}, for causal models. Train it as the main task.")
+
+
+def _with_new_head(network: ProteinModel, task: Task, *, seed: int) -> ProteinModel:
+    """Return a model of the same layers with a new head, whose weights do not depend on other random numbers."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return network.for_target(task.target)
 
 
 def check_parts(network: ProteinModel, config: FitConfig) -> None:
@@ -182,17 +206,6 @@ def _check_inputs(network: ProteinModel, task: Task, config: FitConfig) -> None:
             f"Task {task.name!r} shows the sequence only, but {network.needs_coordinates} of model "
             f"{network.spec.name!r} needs a structure. Use a model that reads sequences, e.g. 'sequence_mlp'."
         )
-
-
-def _check_prepared(prepared: Prepared, network: ProteinModel, dataset: Dataset, task: Task) -> tuple[str, ...]:
-    """Raise if the splits cannot be trained or validated on; return notes about the others."""
-    if "val" not in prepared.splits:
-        examples = dataset.examples(task.name)
-        raise empty_split_error(dataset.name, task.name, "val", examples, prepared.failures, prepared.splits)
-    if task.inputs.causal:
-        check_causal(network, prepared.splits["train"], task)
-    overlap = describe_split_overlap(dataset.name, prepared.splits)
-    return (*check_split_labels(dataset.name, prepared.splits, task), *overlap)
 
 
 def count_labels(task: Task, store: GraphStore, *, seed: int) -> Tensor | None:

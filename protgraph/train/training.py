@@ -18,14 +18,12 @@ from protgraph import __version__
 from protgraph.argument_types import check_arguments
 from protgraph.checkpoint.adapters import adapters_of
 from protgraph.checkpoint.training_set import summarize_training_set
-from protgraph.data.datasets.dataset import Dataset
-from protgraph.data.datasets.splits import cluster_proteins
+from protgraph.data.datasets.dataset import Dataset, TaskData
 from protgraph.errors import OptionError
 from protgraph.evaluation.bootstrap import SplitScores, resample_test_split
 from protgraph.evaluation.calibration import check_calibration_method, fit_calibration
 from protgraph.evaluation.evaluation import predict_split
-from protgraph.labels.loading import load_dataset
-from protgraph.labels.split_checks import with_failures
+from protgraph.labels.checks import with_failures
 from protgraph.model.build import ProteinModel
 from protgraph.model.devices import uncompile_layers
 from protgraph.model.spec import ModelSpec
@@ -181,7 +179,6 @@ def fit(
     )
     check_strategy(device, devices, strategy)
     reset_peak_memory(device)
-    dataset = load_dataset(dataset, task=task, cache=cache)
     setup = set_up_run(model, dataset, task, config, cache=cache, jobs=jobs)
     if calibrate is not None:
         check_calibration_method(calibrate, setup.task.target)
@@ -257,14 +254,14 @@ def _result(
     interrupted: str = "",
 ) -> FitResult:
     """Evaluate the splits ``tested`` with the weights of the best epoch, and collect the result of a run."""
-    dataset, prepared, device = setup.dataset, setup.prepared, setup.config.torch_device()
+    prepared, device = setup.prepared, setup.config.torch_device()
     network, adapters = module.model, None
     if setup.base is not None:
         adapters = adapters_of(network, setup.base)
         network = copy.deepcopy(network)  # the state of an interrupted run has the terms
         merge_low_rank_terms(network)
     network.freeze(lambda name: False)
-    metrics, confusion, scores = _evaluate(network.to(device), tested, module.task, best, dataset)
+    metrics, confusion, scores = _evaluate(network.to(device), tested, module.task, best, prepared.data)
     training_set = None if interrupted else summarize_training_set(network, module.task, prepared.splits)
     calibration = None
     if calibrate is not None and not interrupted:
@@ -274,8 +271,8 @@ def _result(
         model=network.cpu().eval(),
         task=module.task,
         config=module.config,
-        dataset=dataset.name,
-        dataset_version=dataset.version,
+        dataset=prepared.data.name,
+        dataset_version=prepared.data.version,
         metrics=metrics,
         threshold=best["threshold"],
         confusion=confusion,
@@ -298,7 +295,7 @@ def _result(
 
 
 def _evaluate(
-    network: ProteinModel, splits: Mapping[str, Any], task: Task, best: Mapping[str, Any], dataset: Dataset
+    network: ProteinModel, splits: Mapping[str, Any], task: Task, best: Mapping[str, Any], data: TaskData
 ) -> tuple[dict[str, dict[str, float]], dict[str, Tensor], dict[str, SplitScores]]:
     """Return the metrics of validation and of each given split; confusion matrices and resampled scores of the splits.
 
@@ -312,8 +309,7 @@ def _evaluate(
         metrics[split] = compute_metrics(task.metrics, predictions, task=task.name)
         if task.target.kind == "classification":
             confusion[split] = confusion_matrix(predictions)
-        clusters = cluster_proteins(dataset, task.name, graphs.names)
-        scores[split] = resample_test_split(predictions, monitor, graphs.names, clusters)
+        scores[split] = resample_test_split(predictions, monitor, graphs.names, data.clusters(graphs.names))
     return metrics, confusion, scores
 
 
@@ -326,10 +322,10 @@ def _describe_extension(before: int, config: FitConfig) -> str:
 
 def _identity(setup: RunSetup) -> dict[str, Any]:
     """Return plain data that determine the result of a run."""
-    dataset, prepared = setup.dataset, setup.prepared
+    prepared = setup.prepared
     sizes = {split: list(size) for split, size in prepared.sizes.items()}
     options = setup.config.to_dict() | {"max_time": None}
-    data = {"name": dataset.name, "version": dataset.version, "sizes": sizes}
+    data = {"name": prepared.data.name, "version": prepared.data.version, "sizes": sizes}
     versions = {name: version(name) for name in ("lightning", "torch")} | {"protgraph": __version__}
     plain = {"model": setup.network.spec.to_dict(), "dataset": data, "task": setup.task.name, "config": options}
     start = {} if setup.start is None else {"start": setup.start.to_dict()}

@@ -18,7 +18,7 @@ from protgraph.bench.run_predictions import load_predictions
 from protgraph.bench.spec import BenchSpec
 from protgraph.checkpoint.checkpoint_file import save_checkpoint
 from protgraph.checkpoint.trained_model import WEIGHTS
-from protgraph.data.datasets.dataset_view import resplit
+from protgraph.data.datasets.dataset import resplit
 from protgraph.errors import OptionError, UnknownNameError
 
 

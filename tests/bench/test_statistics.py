@@ -17,7 +17,7 @@ from protgraph.bench.run_predictions import (
     resample_mean,
 )
 from protgraph.bench.statistics import ModelRuns, break_down, split_statistics
-from protgraph.data.datasets.splits import cluster_proteins
+from protgraph.data.datasets.dataset import read_task
 from protgraph.errors import DatasetError
 from protgraph.evaluation.bootstrap import bootstrap_scores
 from protgraph.labels import load_dataset
@@ -239,5 +239,5 @@ def test_copies_of_a_protein_count_once(tmp_path):
 def test_copies_of_pdb_core_are_in_clusters():
     dataset = load_dataset("pdb_core")
     names = [example.id for example in dataset.examples("ligand_binding", "test")]
-    clusters = cluster_proteins(dataset, "ligand_binding", names)
+    clusters = read_task(dataset, "ligand_binding").clusters(names)
     assert len(names) == len(clusters) == 39 and len(set(clusters)) == 19  # components of chains.tsv

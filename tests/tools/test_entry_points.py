@@ -12,7 +12,7 @@ from types import ModuleType
 import pytest
 
 from protgraph import Dataset, Family, Task
-from protgraph.data.datasets.dataset_view import DatasetView
+from protgraph.data.datasets.dataset import DatasetView
 from protgraph.data.datasets.folder import FolderDataset
 from protgraph.data.datasets.graph_list import GraphListDataset
 from protgraph.featurize import Featurizer

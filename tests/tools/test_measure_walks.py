@@ -68,6 +68,9 @@ def test_other_parameters_take_other_ways(package):
 
 
 @pytest.mark.slow
-def test_the_walks_of_the_table_begin_at_functions_that_exist():
-    for start in measure_walks.WALKS:
-        assert measure_walks.follow(start).modules
+@pytest.mark.parametrize("start", measure_walks.WALKS)
+def test_the_walks_of_the_table_are_within_their_limits(start):
+    walk, limit = measure_walks.follow(start), measure_walks.WALKS[start]
+    assert walk.modules
+    assert limit.modules is None or len(walk.modules) <= limit.modules, walk.stays
+    assert limit.climbs is None or walk.climbs <= limit.climbs, walk.stays

@@ -11,7 +11,7 @@ import protgraph as pg
 from protgraph.data.store.graph_store import GraphStore
 from protgraph.data.store.store_writer import write_store
 from protgraph.errors import LeakError
-from protgraph.labels.leaks import check_causal, find_leak
+from protgraph.labels.checks import check_causal, find_leak
 from protgraph.task import builtin
 from protgraph.testing.protein_fixtures import make_protein
 from protgraph.train import FitConfig, fit
@@ -84,7 +84,7 @@ def test_only_the_given_fields_are_checked():
 def test_the_longest_protein_of_moderate_length_is_checked(tmp_path, monkeypatch):
     built, checked = model(EMBED), []
     monkeypatch.setattr(
-        "protgraph.labels.leaks.find_leak", lambda model, graph, fields: checked.append((graph, fields))
+        "protgraph.labels.checks.find_leak", lambda model, graph, fields: checked.append((graph, fields))
     )
     for number, sizes in enumerate([(5, 40, 320), (400, 320)]):
         graphs = [protein(built, (n,)) for n in sizes]

@@ -10,7 +10,7 @@ from protgraph import registry
 from protgraph.errors import LeakError
 from protgraph.featurize.plan import FeaturePlan
 from protgraph.labels import load_dataset, prepare
-from protgraph.labels.leaks import reproduces
+from protgraph.labels.checks import reproduces
 from protgraph.structure.descriptors.dssp import dssp, three_states
 from protgraph.task import cross_entropy, squared_error
 from protgraph.task.builtin import secondary_structure

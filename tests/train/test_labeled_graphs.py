@@ -10,7 +10,7 @@ import torch
 from torch_geometric.loader import DataLoader
 
 import protgraph as pg
-from protgraph.data.datasets.dataset_view import resplit
+from protgraph.data.datasets.dataset import resplit
 from protgraph.errors import DatasetError, LeakError
 from protgraph.featurize.plan import FeaturePlan
 from protgraph.labels.loading import resolve_task

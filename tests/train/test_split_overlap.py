@@ -9,7 +9,7 @@ import pytest
 
 from protgraph.featurize.plan import FeaturePlan
 from protgraph.labels import prepare
-from protgraph.labels.split_checks import describe_split_overlap
+from protgraph.labels.checks import describe_split_overlap
 from protgraph.task import builtin
 from protgraph.train import fit
 from tests.train.conftest import CHAINS, Small

@@ -12,7 +12,7 @@ _HOME = {
     "Dataset": "protgraph.data.datasets.dataset",
     "DatasetCard": "protgraph.data.datasets.card",
     "DatasetDescription": "protgraph.data.datasets.description",
-    "add_derived_task": "protgraph.data.datasets.dataset_view",
+    "add_derived_task": "protgraph.data.datasets.dataset",
     "Example": "protgraph.data.datasets.dataset",
     "FRACTIONS": "protgraph.data.datasets.splits",
     "FolderDataset": "protgraph.data.datasets.folder",
@@ -32,9 +32,8 @@ _HOME = {
     "TaskCard": "protgraph.data.datasets.card",
     "SplitUnit": "protgraph.data.datasets.splits",
     "assign_folds": "protgraph.data.datasets.folds",
-    "cluster_proteins": "protgraph.data.datasets.splits",
     "fold_datasets": "protgraph.data.datasets.folds",
-    "held_out": "protgraph.data.datasets.dataset_view",
+    "held_out": "protgraph.data.datasets.dataset",
     "align": "protgraph.data.datasets.labels",
     "assign_random_splits": "protgraph.data.datasets.splits",
     "group_split": "protgraph.data.datasets.splits",
@@ -45,7 +44,7 @@ _HOME = {
     "parse_card": "protgraph.data.datasets.card",
     "parse_residue_numbers": "protgraph.data.datasets.label_table",
     "read_cells": "protgraph.data.datasets.label_table",
-    "resplit": "protgraph.data.datasets.dataset_view",
+    "resplit": "protgraph.data.datasets.dataset",
     "read_label_table": "protgraph.data.datasets.label_table",
 }
 

@@ -12,8 +12,6 @@ from protgraph.data.datasets.dataset import (
     Example as Example,
     LabelRows as LabelRows,
     TableDataset as TableDataset,
-)
-from protgraph.data.datasets.dataset_view import (
     add_derived_task as add_derived_task,
     held_out as held_out,
     resplit as resplit,
@@ -41,7 +39,6 @@ from protgraph.data.datasets.splits import (
     FRACTIONS as FRACTIONS,
     SplitUnit as SplitUnit,
     assign_random_splits as assign_random_splits,
-    cluster_proteins as cluster_proteins,
     group_split as group_split,
     linked_groups as linked_groups,
     order_splits as order_splits,

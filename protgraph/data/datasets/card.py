@@ -8,6 +8,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
 
+import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from protgraph.data.datasets.target import Target
@@ -22,6 +23,7 @@ __all__ = [
     "SourceRepository",
     "SplitCount",
     "TaskCard",
+    "count_example",
     "load_card",
     "parse_card",
     "sum_counts",
@@ -123,6 +125,20 @@ class SplitCount:
 
 def _add(first: int | None, second: int | None) -> int | None:
     return None if first is None or second is None else first + second
+
+
+def count_example(y: np.ndarray, target: Target, residues: int | None) -> SplitCount:
+    """Count the known labels of a protein, ``y (M, …)`` in the form of its target, in total and per class."""
+    if target.kind == "classification":
+        known = y[y >= 0]
+        per_class = np.bincount(known, minlength=target.size)
+        return SplitCount(1, residues, len(known), tuple(per_class.tolist()))
+    is_known = ~np.isnan(y)
+    labeled = int(is_known.any(axis=tuple(range(1, y.ndim))).sum())
+    positives: tuple[int, ...] = ()
+    if target.kind == "multilabel":
+        positives = tuple(np.nansum(y, axis=0).astype(int).tolist())
+    return SplitCount(1, residues, labeled, positives)
 
 
 def sum_counts(counts: Iterable[tuple[str, SplitCount]]) -> dict[str, SplitCount]:

@@ -1,17 +1,22 @@
-"""Datasets: proteins with labels for named tasks, in splits; labels of all proteins as rows of a table."""
+"""Datasets: proteins with labels for named tasks, in splits, and views of them in other splits or with other tasks."""
 
 from __future__ import annotations
 
+import copy
+import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from protgraph.data.datasets.card import DatasetCard, SplitCount, TaskCard, sum_counts
+from protgraph.data.cache_key import alignment_stamps, component_digest, digest, stamps
+from protgraph.data.datasets.card import DatasetCard, SplitCount, TaskCard, count_example, sum_counts
 from protgraph.data.datasets.labels import (
     AbsentLabels,
     Labels,
@@ -19,8 +24,8 @@ from protgraph.data.datasets.labels import (
     ResidueLabels,
     absent_residues_error,
     align,
-    count_example,
 )
+from protgraph.data.store.store_description import is_store, store_index
 from protgraph.errors import DatasetError, UnknownNameError, list_first, suggest
 from protgraph.registry.component_fault import ComponentScope
 from protgraph.structure.io.read_options import ReadOptions
@@ -34,13 +39,21 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Dataset",
+    "DatasetView",
     "Example",
     "LabelRows",
+    "Origin",
     "TableDataset",
-    "checked_examples",
-    "checked_labels",
+    "TaskData",
+    "add_derived_task",
+    "card_of_view",
+    "content_version",
+    "held_out",
     "read_example",
+    "read_task",
     "require_card",
+    "resplit",
+    "with_read_options",
 ]
 
 _SHOWN = 8  # tasks in a repr
@@ -286,7 +299,6 @@ class Dataset(ABC):
 def read_example(example: Example, read: ReadOptions) -> Residues:
     """Return the residues of an example, from its file or graph store."""
     from protgraph.data.store.graph_store import open_store
-    from protgraph.data.store.store_description import is_store
     from protgraph.structure.io import open_source, proteins_of
 
     if is_store(example.path):
@@ -314,11 +326,73 @@ def require_card(dataset: Dataset, *, name: str = "") -> None:
     )
 
 
-def checked_examples(dataset: Dataset, task: str) -> list[Example]:
-    """Return the examples of a task."""
-    with ComponentScope("dataset", dataset.name, dataset.examples, action="examples"):
-        examples = list(dataset.examples(task))
+def with_read_options(dataset: Dataset, read: ReadOptions) -> Dataset:
+    """Return a dataset that reads its files with other options."""
+    if read == dataset.read_options:
+        return dataset
+    if not dataset.reads_files and replace(read, alignment=None) != ReadOptions():
+        raise DatasetError(f"dataset {dataset.name!r} reads its proteins itself; read options do not apply: {read}")
+    changed = copy.copy(dataset)
+    changed.read_options = read
+    return changed
+
+
+@dataclass(frozen=True, eq=False)
+class TaskData:
+    """Everything that a dataset states about one task, checked; the proteins themselves are not read yet."""
+
+    dataset: Dataset  # reads the proteins, or leaves that to the pipeline
+    task: str
+    splits: tuple[str, ...]  # in the order of the card
+    examples: Sequence[Example]
+    labels: Sequence[Labels | None]  # one per example; None if the task derives them
+
+    @property
+    def name(self) -> str:
+        """Name of the dataset."""
+        return self.dataset.name
+
+    @property
+    def version(self) -> str:
+        """Version of the dataset."""
+        return self.dataset.version
+
+    @cached_property
+    def digest(self) -> str | None:
+        """Digest of examples, labels, files, read options and code; None if the code has no source to compare."""
+        dataset = self.dataset
+        code = component_digest(dataset.source)
+        if code is None:
+            return None
+        proteins = [(e.id, e.chains, e.split, e.record) for e in self.examples]
+        paths = dict.fromkeys(example.path for example in self.examples)
+        files = stamps(store_index(path) if is_store(path) else path for path in paths)
+        read = [dataset.read_options.to_dict(), alignment_stamps(dataset.read_options)]
+        stated = [dataset.name, dataset.version, self.task, proteins, files, read, code]
+        return digest(stated, *(b"" if labels is None else labels.content() for labels in self.labels))
+
+    def labels_of(self, examples: Sequence[Example]) -> list[Labels | None]:
+        """Return the labels of some of the examples."""
+        by_id = {example.id: labels for example, labels in zip(self.examples, self.labels, strict=True)}
+        return [by_id[example.id] for example in examples]
+
+    def clusters(self, names: Sequence[str]) -> tuple[int, ...]:
+        """Return the cluster of each named example: those with common links (:meth:`Dataset.links`) share one."""
+        from protgraph.data.datasets.splits import linked_groups  # imports scipy
+
+        examples = {example.id: example for example in self.examples}
+        return tuple(linked_groups([self.dataset.links(examples[name]) for name in names]))
+
+
+def read_task(dataset: Dataset, task: str) -> TaskData:
+    """Return the examples of a task with their labels; raise if the code of the dataset fails or contradicts itself."""
+    require_card(dataset)
     where = f"dataset {dataset.name!r}, task {task!r}"
+
+    # examples: ids and proteins are unique, splits are on the card
+    scope = ComponentScope("dataset", dataset.name, dataset.examples, action="examples")
+    with scope:
+        examples = list(dataset.examples(task))
     ids: set[str] = set()
     first_of_protein: dict[object, Example] = {}
     for example in examples:
@@ -327,36 +401,29 @@ def checked_examples(dataset: Dataset, task: str) -> list[Example]:
         if example.id in ids:
             raise DatasetError(f"{where}: two examples have the id {example.id!r}. Ids are unique.")
         if example.split not in dataset.card.splits:
-            splits = list_first(list(dataset.card.splits), 10)
+            splits = ", ".join(dataset.card.splits)
             raise DatasetError(f"{where}: example {example.id!r} is in split {example.split!r}. On the card: {splits}.")
         ids.add(example.id)
         first = first_of_protein.setdefault((example.path, example.chains, example.record), example)
-        _require_one_split(first, example, where)
-    return examples
-
-
-def _require_one_split(first: Example, example: Example, where: str) -> None:
-    """Raise if two examples with the same chains of the same file are in different splits."""
-    if first.split != example.split:
-        raise DatasetError(
-            f"{where}: examples {first.id!r} in split {first.split!r} and {example.id!r} in {example.split!r} are the "
-            f"same protein, {example.path}. Keep it in one split, so that no model is tested on what it was trained on."
-        )
-
-
-def checked_labels(dataset: Dataset, task: str, examples: Sequence[Example]) -> list[Labels | None]:
-    """Return the labels of examples."""
-    labels_of_examples: list[Labels | None] = []
-    for example in examples:
-        with ComponentScope("dataset", dataset.name, dataset.labels, action="labels", protein=example.id):
-            labels = dataset.labels(task, example)
-        if labels is not None and not isinstance(labels, Labels):
+        if first.split != example.split:
             raise DatasetError(
-                f"dataset {dataset.name!r}, task {task!r}: labels of {example.id!r} are a {type(labels).__name__}. "
-                "Allowed: protgraph.ResidueLabels, protgraph.ProteinLabels, or None for labels that the task derives."
+                f"{where}: examples {first.id!r} in split {first.split!r} and {example.id!r} in {example.split!r} are "
+                f"the same protein, {example.path}. Keep it in one split, so that no model is tested on what it was "
+                "trained on."
             )
-        labels_of_examples.append(labels)
-    return labels_of_examples
+
+    labels: list[Labels | None] = []
+    for example in examples:
+        with scope.of(dataset.labels, action="labels", protein=example.id):
+            labels.append(dataset.labels(task, example))
+        if not isinstance(labels[-1], Labels | None):
+            raise DatasetError(
+                f"{where}: labels of {example.id!r} are a {type(labels[-1]).__name__}. Allowed: "
+                "protgraph.ResidueLabels, protgraph.ProteinLabels, or None for labels that the task derives."
+            )
+    used = {example.split for example in examples}
+    splits = tuple(split for split in dataset.card.splits if split in used)
+    return TaskData(dataset, task, splits, examples, labels)
 
 
 @dataclass(frozen=True, eq=False)
@@ -413,3 +480,145 @@ class TableDataset(Dataset):
         self._task(task)
         rows = self.label_rows(task)
         return None if rows is None else rows.of(example)
+
+
+# --- views: other splits, one more task, or examples of other datasets -----------------------------------------------
+
+
+class Origin(NamedTuple):
+    """Dataset, task and example that an example of a view comes from."""
+
+    dataset: Dataset
+    task: str
+    example: Example
+
+
+class DatasetView(Dataset):
+    """A dataset in which one task has other examples; another dataset reads the proteins.
+
+    ``task``: task whose examples are given. Other tasks of the card are those of the base. ``origins``: example id to
+    its origin, of examples of other datasets. ``is_derived``: the task computes its labels.
+    """
+
+    def __init__(
+        self,
+        base: Dataset,
+        task: str,
+        examples: Sequence[Example],
+        card: DatasetCard,
+        *,
+        origins: Mapping[str, Origin] = MappingProxyType({}),
+        is_derived: bool = False,
+    ) -> None:
+        self.base, self.card, self.read_options = base, card, base.read_options
+        self._viewed, self._examples = task, list(examples)
+        self._origins, self._is_derived = origins, is_derived
+
+    @property
+    def source(self) -> Dataset:
+        """The dataset that reads the proteins."""
+        return self.base.source
+
+    @property
+    def reads_files(self) -> bool:
+        """Whether the base dataset leaves reading to the pipeline."""
+        return self.base.reads_files
+
+    def examples(self, task: str, split: str | None = None) -> list[Example]:
+        """Return the examples of a task, of all splits or of one."""
+        self._task(task)
+        if task != self._viewed:
+            return self.base.examples(task, split)
+        return [example for example in self._examples if split in (None, example.split)]
+
+    def labels(self, task: str, example: Example) -> Labels | None:
+        """Return the labels of an example, from its own dataset; None if the task computes them."""
+        if self._is_derived and task == self._viewed:
+            return None
+        origin = self._origins.get(example.id)
+        if origin is not None:
+            return origin.dataset.labels(origin.task, origin.example)
+        return self.base.labels(task, example)
+
+    def links(self, example: Example) -> frozenset[str]:
+        """Return the links of an example in its own dataset."""
+        origin = self._origins.get(example.id)
+        return self.base.links(example) if origin is None else origin.dataset.links(origin.example)
+
+    def read(self, example: Example) -> Residues:
+        """Return the residues of one protein, read by the base dataset."""
+        return self.base.read(example)
+
+
+def resplit(base: Dataset, task: str, splits: Mapping[str, str], rule: str) -> DatasetView:
+    """Return the examples of one task of a dataset, in other splits.
+
+    The version depends on that of the dataset and on the splits.
+    """
+    examples = [replace(example, split=splits[example.id]) for example in base.examples(task) if example.id in splits]
+    version = content_version((base.version, sorted(splits.items())))
+    card = card_of_view(base, task, splits.values(), version=version, first=("train", "val", "test"))
+    return DatasetView(base, task, examples, replace(card, split_rule=rule))
+
+
+def add_derived_task(base: Dataset, task: str, target: Target) -> DatasetView:
+    """Return a dataset with one more task: all its proteins in their splits, without labels.
+
+    The examples are those of all other tasks, each once. Name, version and files are those of the dataset.
+
+    Parameters
+    ----------
+    task : str
+        Name of the task, which computes its labels.
+
+    Raises
+    ------
+    DatasetError
+        An example is in different splits for different tasks.
+    """
+    examples = _examples_of_all_tasks(base)
+    counts = _count_splits(example.split for example in examples)
+    added = TaskCard(target, "derived by the task", "all proteins of the other tasks", counts)
+    card = replace(base.card, tasks=MappingProxyType({**base.card.tasks, task: added}))
+    return DatasetView(base, task, examples, card, is_derived=True)
+
+
+def card_of_view(
+    base: Dataset, task: str, splits: Iterable[str], *, version: str, first: Sequence[str] = ()
+) -> DatasetCard:
+    """Return the card of a dataset with one task and the splits of its examples, those of ``first`` before others."""
+    counts = _count_splits(splits, first=first)
+    tasks = MappingProxyType({task: replace(base.card.tasks[task], counts=counts)})
+    return replace(base.card, version=version, splits=counts, tasks=tasks)
+
+
+def content_version(content: object) -> str:
+    """Return a version that changes with plain data."""
+    return hashlib.sha256(repr(content).encode()).hexdigest()[:12]
+
+
+def _count_splits(splits: Iterable[str], *, first: Sequence[str] = ()) -> Mapping[str, SplitCount]:
+    names = list(splits)
+    order = [name for name in dict.fromkeys([*first, *names]) if name in names]
+    return MappingProxyType({name: SplitCount(names.count(name)) for name in order})
+
+
+def _examples_of_all_tasks(dataset: Dataset) -> list[Example]:
+    """Return the examples of all tasks, each once, in the order of the splits and tasks."""
+    examples: dict[str, Example] = {}
+    for task in dataset.tasks():
+        for example in dataset.examples(task):
+            known = examples.setdefault(example.id, example)
+            if known.split != example.split:
+                raise DatasetError(
+                    f"dataset {dataset.name!r}: example {example.id!r} is in split {known.split!r} of one task and in "
+                    f"{example.split!r} of another. A task that is not on the card needs one split for each example."
+                )
+    order = {split: number for number, split in enumerate(dataset.card.splits)}
+    return sorted(examples.values(), key=lambda example: order[example.split])
+
+
+def held_out(dataset: Dataset, task: str) -> Dataset:
+    """Return a dataset without its training split, in which a model that is not trained has nothing to read."""
+    splits = {example.id: example.split for example in dataset.examples(task) if example.split != "train"}
+    return resplit(dataset, task, splits, f"{dataset.card.split_rule}; without train")

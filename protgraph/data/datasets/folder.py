@@ -12,26 +12,19 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from protgraph.data.datasets.card import DatasetCard, SplitCount, TaskCard, sum_counts
+from protgraph.data.datasets.card import DatasetCard, SplitCount, TaskCard, count_example, sum_counts
 from protgraph.data.datasets.dataset import Example, LabelRows, TableDataset
 from protgraph.data.datasets.description import DatasetDescription
-from protgraph.data.datasets.folder_index import FolderIndex, index_folder
-from protgraph.data.datasets.label_column import (
-    LabelColumn,
-    ResidueLetters,
-    check_no_label_strings,
-    combine_columns,
-    find_residue_letters,
-    interpret_column,
-)
+from protgraph.data.datasets.folder_index import FolderIndex, check_no_label_strings, index_folder
+from protgraph.data.datasets.label_column import FolderLabels, read_labels
 from protgraph.data.datasets.label_table import LabelTable, label_names, read_label_table
-from protgraph.data.datasets.labels import SHOWN, count_example
+from protgraph.data.datasets.labels import SHOWN
 from protgraph.data.datasets.protein_files import ProteinFolder, open_folder
 from protgraph.data.datasets.splits import (
     FRACTIONS,
@@ -39,7 +32,6 @@ from protgraph.data.datasets.splits import (
     SplitAssignment,
     SplitUnit,
     assign_random_splits,
-    label_strata,
     order_splits,
     splits_from_table,
 )
@@ -50,35 +42,7 @@ from protgraph.structure.io.read_options import ReadOptions
 from protgraph.validation import Seed, check_value
 from protgraph.wording import count_noun
 
-__all__ = ["FolderDataset", "FolderLabels", "read_labels"]
-
-_FEW_ROWS = 3  # one for each of train, val and test
-
-
-@dataclass(frozen=True, eq=False)
-class FolderLabels:
-    """Label columns of a task as they were understood; without columns, the target of a task that computes labels."""
-
-    task: str = ""  # name of the task; empty without one
-    target: Target | None = None
-    columns: tuple[LabelColumn, ...] = ()
-    # ``(T,)`` classes or ``(T, C)``, labels of the T rows of the table; −1 or NaN for unknown
-    values: np.ndarray | None = None
-    letters: ResidueLetters | None = None  # residue types that the table has beside the labels
-
-    @property
-    def names(self) -> list[str]:
-        """Names of the label columns."""
-        return [column.name for column in self.columns]
-
-    @property
-    def strata(self) -> LabelStrata | None:
-        """Strata of the labels, which random splits balance."""
-        return None if self.values is None or self.target is None else label_strata(self.values, self.target)
-
-    def __str__(self) -> str:
-        """Return one line per column."""
-        return "\n".join(map(str, self.columns)) or f"task {self.task or 'none'} without label columns"
+__all__ = ["FolderDataset"]
 
 
 class FolderDataset(TableDataset):
@@ -91,8 +55,7 @@ class FolderDataset(TableDataset):
     Parameters
     ----------
     folder : str, Path, GraphStore, sequence of str or PathLike, ProteinFolder or FolderIndex
-        Folder of structure and FASTA files with its subfolders, graph store, or list of files, folders and patterns. An
-        index has the table already.
+        Folder of structure and FASTA files with its subfolders, graph store, or list of files, folders and patterns.
     labels : str, Path or data frame, optional
         Label table (:func:`protgraph.data.datasets.label_table.read_cells`); see the module docstring for its columns.
         Files that are not in the table are not used. Default: all files.
@@ -127,16 +90,8 @@ class FolderDataset(TableDataset):
     ----------
     columns : tuple of LabelColumn
         What the label columns of the task were understood as; empty if the task computes its labels.
-    unnamed_files : list of str
-        Structure and FASTA files of the folder that are not in the table.
-    other_files : list of str
-        Files of the folder that are neither structure nor FASTA files.
-    unused_columns : list of str
-        Label columns that the task does not use.
     strata : LabelStrata, optional
         Strata of the labels of the table, which random splits balance.
-    notes : list of str
-        Messages for the user: names and ignored columns of the table, sequences shared between proteins or splits.
 
     Raises
     ------
@@ -168,45 +123,71 @@ class FolderDataset(TableDataset):
         check_value(seed, Seed, path="seed")
         self.read_options = read_options or ReadOptions()
 
-        # Proteins and table rows: which file each row is for.
-        if isinstance(folder, FolderIndex):
-            index = folder
-        else:
-            table = None if labels is None else read_label_table(labels, columns=label_names(task, columns))
-            index = index_folder(open_folder(folder), table)
-        self.table = index.table
+        # Table and index: the proteins, and which of them each row is for.
+        self.table = None if labels is None else read_label_table(labels, columns=label_names(task, columns))
+        index = folder if isinstance(folder, FolderIndex) else index_folder(open_folder(folder), self.table)
 
         # Labels: what the columns of the task mean.
-        task_labels = read_labels(
-            index, task=task, columns=columns, kind=kind, unknown=unknown, classes=classes, target=target
-        )
-        self.columns, self.strata = task_labels.columns, task_labels.strata
+        if target is not None:
+            self._task_labels = FolderLabels(task or target.name, target)
+        else:
+            names = _label_names(index, self.table, task, columns)
+            self._task_labels = read_labels(self.table, names, task=task, kind=kind, unknown=unknown, classes=classes)
+        self.columns, self.strata = self._task_labels.columns, self._task_labels.strata
+        values, letters = self._task_labels.values, self._task_labels.letters
         self._labels: LabelRows | None = None
-        if task_labels.values is not None:
-            letters = None if task_labels.letters is None else task_labels.letters.codes
-            self._labels = LabelRows(task_labels.values, index.rows, index.keys, letters, leave_out_absent)
+        if values is not None:
+            codes = None if letters is None else letters.codes
+            self._labels = LabelRows(values, index.rows, index.keys, codes, leave_out_absent)
 
         # Splits, in which proteins without a known label have no place.
-        labeled = _labeled_examples(index, task_labels.values)
-        units = {example.id: _split_unit(index, example, self.strata) for example in labeled}
-        assignment = _assign_splits(index, labeled, units, fractions=fractions, seed=seed, strata=self.strata)
+        labeled = _labeled_examples(index, self.table, values)
+        units = {example.id: _split_unit(index, self.table, example, self.strata) for example in labeled}
+        assignment = _assign_splits(
+            index, self.table, labeled, units, fractions=fractions, seed=seed, strata=self.strata
+        )
         self._index, self._units, self._split_notes = index, units, assignment.notes
         self._examples = [replace(e, split=s) for e, s in zip(labeled, assignment.splits, strict=True)]
         self._unlabeled = [example for example in index.examples if example.id not in units]
+        self.card = self._make_card(assignment.rule)
 
-        # Description: what does not take part, and the counts of the card.
-        self.unnamed_files = index.proteins.unnamed((e.path, e.record) for e in index.examples)
-        self.other_files = index.proteins.other_files()
-        self.unused_columns = _unused_columns(index.table, task_labels)
-        table_notes = () if index.table is None else index.table.notes
-        label_notes = _label_notes(index, task_labels, self._unlabeled)
-        self.notes = [*table_notes, *index.notes, *assignment.notes, *label_notes]
-        self.card = _make_card(index, task_labels, self._examples, assignment.rule, self.read_options)
+    @property
+    def unnamed_files(self) -> list[str]:
+        """Structure and FASTA files of the folder that are not in the table."""
+        return self._index.proteins.unnamed((e.path, e.record) for e in self._index.examples)
+
+    @property
+    def other_files(self) -> list[str]:
+        """Files of the folder that are neither structure nor FASTA files."""
+        return self._index.proteins.other_files()
+
+    @property
+    def unused_columns(self) -> list[str]:
+        """Label columns that the task does not use."""
+        labels = self._task_labels
+        used = [*labels.names, *([] if labels.letters is None else [labels.letters.column])]
+        return [] if self.table is None else [name for name in self.table.labels if name not in used]
+
+    @property
+    def notes(self) -> list[str]:
+        """Messages for the user: names of the table, sequences in several proteins or splits, proteins not used."""
+        notes = [*(() if self.table is None else self.table.notes), *self._index.notes, *self._split_notes]
+        if self._unlabeled:
+            verb, names = "has" if len(self._unlabeled) == 1 else "have", [e.id for e in self._unlabeled]
+            number = f"{len(self._unlabeled)} of {len(self._index.examples)} proteins"
+            labels = " and ".join(self._task_labels.names)
+            notes.append(f"{number} {verb} no label of {labels}, not used: {list_first(names, SHOWN)}")
+        notes += self._task_labels.notes
+        unreadable = sum(not self._index.is_readable(example) for example in self._index.examples)
+        if unreadable:
+            notes.append(f"{count_noun(unreadable, 'protein')} cannot be read and will not be used")
+        return notes
 
     def describe(self, task: str | None = None) -> DatasetDescription:
         """Return files, labels as they were understood, splits and counts; see :meth:`Dataset.describe`."""
-        where, level = "", "residue" if self._index.is_per_residue else "protein"
+        where = ""
         if self.table is not None:
+            level = "residue" if self.table.is_per_residue else "protein"
             where = f"{self.table.where}, {count_noun(len(self.table), 'row')}, one per {level}, {self.table.format}"
         left_out = dict.fromkeys(self.unnamed_files, "not in the table")
         left_out |= dict.fromkeys(self.other_files, "neither structure nor FASTA")
@@ -257,56 +238,72 @@ class FolderDataset(TableDataset):
         """Return the labels of all examples; None if the task computes them."""
         return self._labels
 
+    def _make_card(self, rule: str) -> DatasetCard:
+        """Return the card, with counts from fingerprints and table rows: no file is read again."""
+        counts = sum_counts((example.split, self._count(example)) for example in self._examples)
+        counts = {name: counts[name] for name in order_splits(counts)}
+        sizes = {split: SplitCount(count.proteins, count.residues) for split, count in counts.items()}
+        where = "" if self.table is None else self.table.where
+        tasks = {}
+        if self._task_labels.target is not None:
+            source = f"from {where}" if self.columns else "computed from the structures or sequences"
+            files = f"all files in {where}" if where else "all files of the folder"
+            tasks[self._task_labels.task] = TaskCard(self._task_labels.target, source, files, counts)
+        name = self._index.proteins.path.resolve().name
+        return DatasetCard(name, self._version(), "", "", "files of a folder", rule, sizes, tasks)
 
-def read_labels(
-    index: FolderIndex,
-    *,
-    task: str | None = None,
-    columns: str | Sequence[str] | None = None,
-    kind: str | None = None,
-    unknown: Collection[str] | None = None,
-    classes: Sequence[str] = (),
-    target: Target | None = None,
-) -> FolderLabels:
-    """Interpret the label columns of a task; the arguments are those of :class:`FolderDataset`."""
-    table = index.table
-    if target is not None:
-        return FolderLabels(task or target.name, target)
-    if table is None or (not table.has_labels and not task and not columns):
-        return FolderLabels()
+    def _count(self, example: Example) -> SplitCount:
+        """Count residues and known labels of an example; a protein that cannot be read is not counted."""
+        residues = sum(self._index.contents[example.id].lengths.values())
+        count = SplitCount(1, residues)
+        is_readable = self._index.is_readable(example)
+        labels = self._task_labels
+        if labels.values is not None and labels.target is not None:
+            rows = self._index.rows[example.id]
+            if labels.target.level == "graph":
+                rows = rows[:1]
+            count = count_example(labels.values[rows if is_readable else rows[:0]], labels.target, residues)
+        return count if is_readable else replace(count, proteins=0)
+
+    def _version(self) -> str:
+        """Return 12 hexadecimal digits that depend on files, table, splits and read options."""
+        by_id = sorted(self._examples, key=lambda e: e.id)
+        content = repr([(e.id, e.chains, e.split, e.record, self._index.contents[e.id].digest) for e in by_id])
+        options = repr(self.read_options.to_dict()) if self.read_options != ReadOptions() else ""
+        digest = "" if self.table is None else self.table.digest
+        return hashlib.sha256((content + options + digest).encode()).hexdigest()[:12]
+
+
+def _label_names(
+    index: FolderIndex, table: LabelTable | None, task: str | None, columns: str | Sequence[str] | None
+) -> list[str]:
+    """Return the label columns of a task; raise for cells that have the labels of all residues of a protein."""
+    if table is None or not (table.has_labels or task or columns):
+        return []
     names = table.select(task, columns)
-    letters = None
-    if index.is_per_residue:
-        letters = find_residue_letters(table, names)
-    else:
-        lengths = index.lengths_of_rows()
+    if not table.is_per_residue:
         for name in names:
-            check_no_label_strings(table, name, lengths)
-    interpreted = tuple(
-        interpret_column(table, name, kind=kind, unknown=unknown, classes=classes, is_alone=len(names) == 1)
-        for name in names
-    )
-    values, task_kind, class_names = combine_columns(interpreted, table.where)
-    value_names = tuple(class_names or names)
-    target = Target(task or "+".join(names), index.level, task_kind, len(value_names), value_names)
-    return FolderLabels(target.name, target, interpreted, values, letters)
+            check_no_label_strings(index, table, name)
+    return names
 
 
-def _labeled_examples(index: FolderIndex, values: np.ndarray | None) -> list[Example]:
+def _labeled_examples(index: FolderIndex, table: LabelTable | None, values: np.ndarray | None) -> list[Example]:
     """Return the examples with a known label in ``values (T, …)``.
 
     All examples stay if the table has their splits, which are then the user's, or if the task computes its labels.
     """
-    if values is None or index.table is None or "split" in index.table.keys:
+    if values is None or table is None or "split" in table.keys:
         return list(index.examples)
     is_known = values >= 0 if values.dtype.kind == "i" else ~np.isnan(values).all(1)
     return [example for example in index.examples if is_known[index.rows[example.id]].any()]
 
 
-def _split_unit(index: FolderIndex, example: Example, strata: LabelStrata | None) -> SplitUnit:
+def _split_unit(
+    index: FolderIndex, table: LabelTable | None, example: Example, strata: LabelStrata | None
+) -> SplitUnit:
     """Return the sequences, clusters and label counts of an example."""
     rows, content = index.rows[example.id], index.contents[example.id]
-    column = None if index.table is None else index.table.keys.get("cluster")
+    column = None if table is None else table.keys.get("cluster")
     clusters: frozenset[str] = frozenset() if column is None else frozenset(column[rows].tolist()) - {""}
     counts = () if strata is None else strata.of(rows)
     return SplitUnit(example.id, content.known, clusters, index.is_readable(example), counts)
@@ -314,6 +311,7 @@ def _split_unit(index: FolderIndex, example: Example, strata: LabelStrata | None
 
 def _assign_splits(
     index: FolderIndex,
+    table: LabelTable | None,
     examples: Sequence[Example],
     units: Mapping[str, SplitUnit],
     *,
@@ -322,7 +320,6 @@ def _assign_splits(
     strata: LabelStrata | None,
 ) -> SplitAssignment:
     """Assign each example to a split. Random splits keep all chains of a file together and balance the labels."""
-    table = index.table
     if table is not None and "split" in table.keys:
         splits = [_split_in_table(table, index.rows[example.id]) for example in examples]
         return splits_from_table(splits, list(units.values()), table.where)
@@ -343,71 +340,6 @@ def _split_in_table(table: LabelTable, rows: np.ndarray) -> str:
             f"{table.where}: the protein of row {table.rows[rows[0]]} has the splits {names}; allowed: one"
         )
     return names[0]
-
-
-def _make_card(
-    index: FolderIndex, labels: FolderLabels, examples: Sequence[Example], rule: str, read: ReadOptions
-) -> DatasetCard:
-    """Return the card, with counts from fingerprints and table rows: no file is read again."""
-    counts = sum_counts((example.split, _count(index, labels, example)) for example in examples)
-    counts = {name: counts[name] for name in order_splits(counts)}
-    sizes = {split: SplitCount(count.proteins, count.residues) for split, count in counts.items()}
-    where = "" if index.table is None else index.table.where
-    tasks = {}
-    if labels.target is not None:
-        source = f"from {where}" if labels.columns else "computed from the structures or sequences"
-        files = "all files of the folder" if index.table is None else f"all files in {where}"
-        tasks[labels.task] = TaskCard(labels.target, source, files, counts)
-    name = index.proteins.path.resolve().name
-    version = _version(index, examples, read)
-    return DatasetCard(name, version, "", "", "files of a folder", rule, sizes, tasks)
-
-
-def _count(index: FolderIndex, labels: FolderLabels, example: Example) -> SplitCount:
-    """Count residues and known labels of an example; a protein that cannot be read is not counted."""
-    residues = sum(index.contents[example.id].lengths.values())
-    count = SplitCount(1, residues)
-    is_readable = index.is_readable(example)
-    if labels.values is not None and labels.target is not None:
-        rows = index.rows[example.id] if index.is_per_residue else index.rows[example.id][:1]
-        count = count_example(labels.values[rows if is_readable else rows[:0]], labels.target, residues)
-    return count if is_readable else replace(count, proteins=0)
-
-
-def _version(index: FolderIndex, examples: Sequence[Example], read: ReadOptions) -> str:
-    """Return 12 hexadecimal digits that depend on the content of files and table, the splits and the read options."""
-    by_id = sorted(examples, key=lambda e: e.id)
-    content = repr([(e.id, e.chains, e.split, e.record, index.contents[e.id].digest) for e in by_id])
-    options = repr(read.to_dict()) if read != ReadOptions() else ""
-    digest = "" if index.table is None else index.table.digest
-    return hashlib.sha256((content + options + digest).encode()).hexdigest()[:12]
-
-
-def _unused_columns(table: LabelTable | None, labels: FolderLabels) -> list[str]:
-    """Return the label columns that the task does not use."""
-    if table is None:
-        return []
-    used = [*labels.names, *([] if labels.letters is None else [labels.letters.column])]
-    return [name for name in table.labels if name not in used]
-
-
-def _label_notes(index: FolderIndex, labels: FolderLabels, unlabeled: Sequence[Example]) -> list[str]:
-    """Return the messages on residue types, proteins without a label, rare classes and unreadable proteins."""
-    notes = []
-    if labels.letters is not None:
-        notes.append(f"column {labels.letters.column!r} is compared with the residue types of the structures")
-    if unlabeled:
-        verb, names = "has" if len(unlabeled) == 1 else "have", list_first([e.id for e in unlabeled], SHOWN)
-        number = f"{len(unlabeled)} of {len(index.examples)} proteins"
-        notes.append(f"{number} {verb} no label of {' and '.join(labels.names)}, not used: {names}")
-    for column in labels.columns:
-        rare = [f"{name} {number}" for name, number in column.classes.items() if 0 < number < _FEW_ROWS]
-        if rare:
-            notes.append(f"{column.name}: classes with fewer than {_FEW_ROWS} rows: {list_first(rare, SHOWN)}")
-    unreadable = sum(not index.is_readable(example) for example in index.examples)
-    if unreadable:
-        notes.append(f"{count_noun(unreadable, 'protein')} cannot be read and will not be used")
-    return notes
 
 
 def _describe_files(index: FolderIndex) -> str:

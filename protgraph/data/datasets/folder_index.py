@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
@@ -14,12 +14,21 @@ from protgraph.data.datasets.label_table import LabelTable, parse_residue_number
 from protgraph.data.datasets.protein_files import ProteinFile, ProteinFolder, source_ids
 from protgraph.errors import LabelError, ProtgraphError, list_first
 from protgraph.structure.io.read_options import ReadOptions
-from protgraph.structure.residues.identity import residue_ids
 from protgraph.wording import count_noun
 
-__all__ = ["FolderIndex", "index_folder"]
+__all__ = ["FolderIndex", "check_no_label_strings", "index_folder"]
 
 _SHOWN = 8
+
+# Cells with one label per residue
+_SEPARATORS = re.compile(r"[\s,;|]+")
+_QUOTES = "[](){}'\" "
+_PLAIN_NUMBER = re.compile(r"[+-]?(0|[1-9]\d*)(\.\d*)?([eE][+-]?\d+)?")
+_FEWEST = 4  # residues of a protein whose cell is compared
+_SHARE = 0.8  # of the compared cells
+_TOLERANCE = 0.3  # unresolved residues of a longer cell, relative to the residues of the structure
+_LONG = 20  # characters from which a length that is not exact is compared
+_SHOWN_CHARACTERS = 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,23 +36,12 @@ class FolderIndex:
     """Examples of a folder, before they are assigned to splits."""
 
     proteins: ProteinFolder
-    table: LabelTable | None  # with T rows
     examples: tuple[Example, ...]
     rows: Mapping[str, np.ndarray]  # example id → ``(R,)`` int64, its rows in the table
     contents: Mapping[str, Fingerprint]  # example id → the chains or the record of its file
-    # chain, number and insertion code of each row of the table, ``(T,)`` each, if labels are per residue; else empty
+    # chain, number and insertion code of each of the T rows of the table, ``(T,)`` each; empty for labels per protein
     keys: tuple[np.ndarray, ...] = ()
     notes: tuple[str, ...] = ()  # messages for the user: names in another case, omitted chains
-
-    @property
-    def is_per_residue(self) -> bool:
-        """True if the labels are per residue."""
-        return bool(self.keys)
-
-    @property
-    def level(self) -> Literal["node", "graph"]:
-        """Level of the labels of the table: "node" for residues, "graph" for proteins."""
-        return "node" if self.keys else "graph"
 
     def is_readable(self, example: Example) -> bool:
         """Return False if no protein can be read from the file of an example."""
@@ -58,19 +56,16 @@ class FolderIndex:
         return lengths
 
     def __str__(self) -> str:
-        """Return e.g. "7 proteins of structures, 320 rows of labels.csv, one per residue"."""
+        """Return e.g. "7 proteins of structures, with labels per residue"."""
         text = f"{count_noun(len(self.examples), 'protein')} of {self.proteins.described}"
-        if self.table is None:
-            return text
-        level = "residue" if self.is_per_residue else "protein"
-        return f"{text}, {count_noun(len(self.table), 'row')} of {self.table.where}, one per {level}"
+        return f"{text}, with labels per residue" if self.keys else text
 
 
 def index_folder(folder: ProteinFolder, table: LabelTable | None) -> FolderIndex:
     """Index the files, records and chains that a table lists; without a table, all files and FASTA records."""
     if table is None:
         sources = [protein for group in folder.groups().values() for protein in group]
-        return _index(folder, None, sources, list(range(len(sources))), [""] * len(sources), (), ())
+        return _index(folder, sources, list(range(len(sources))), [""] * len(sources), (), ())
     match = folder.match(table)
     if match.error is not None:
         raise match.error
@@ -83,12 +78,11 @@ def index_folder(folder: ProteinFolder, table: LabelTable | None) -> FolderIndex
     _check_case_of_chains(folder, sources, file, table)
     _no_duplicates(sources, file, chain.tolist(), keys, table)
     notes = _notes(sources, file, table)
-    return _index(folder, table, sources, file, chain.tolist(), keys, notes)
+    return _index(folder, sources, file, chain.tolist(), keys, notes)
 
 
 def _index(
     folder: ProteinFolder,
-    table: LabelTable | None,
     sources: Sequence[ProteinFile],
     file: Sequence[int],
     chain: Sequence[str],
@@ -113,7 +107,7 @@ def _index(
         content = folder.fingerprint(path, record)
         is_sequence_file = content.records is not None
         contents[example_id] = content.of((record or "",) if is_sequence_file else chains)
-    return FolderIndex(folder, table, tuple(examples), rows, contents, keys, notes)
+    return FolderIndex(folder, tuple(examples), rows, contents, keys, notes)
 
 
 def _notes(sources: Sequence[ProteinFile], file: Sequence[int], table: LabelTable) -> tuple[str, ...]:
@@ -179,13 +173,16 @@ def _no_duplicates(
     table: LabelTable,
 ) -> None:
     """Raise if two rows are for the same protein or residue."""
-    ids: Sequence[str] = residue_ids(*keys) if keys else [f"chain {name}" if name else "" for name in chain]
-    first_row: dict[tuple[int, str], int] = {}
-    for row, key in enumerate(zip(file, ids, strict=True)):
+    columns = [key.tolist() for key in keys] or [chain]
+    first_row: dict[tuple[object, ...], int] = {}
+    for row, key in enumerate(zip(file, *columns, strict=True)):
         first = first_row.setdefault(key, row)
         if first != row:
             protein = sources[file[row]]
-            name = f"{protein.name} {key[1]}".rstrip()
+            if keys:
+                name = "{} {}:{}{}".format(protein.name, *key[1:])
+            else:
+                name = f"{protein.name} chain {chain[row]}" if chain[row] else protein.name
             rows = f"rows {table.rows[first]} and {table.rows[row]}"
             values = "the same values" if _has_same_values(table, first, row) else "different values"
             fix = _how_to_separate(protein, keys, row, table)
@@ -218,3 +215,48 @@ def _insertion_codes(protein: ProteinFile, keys: tuple[np.ndarray, ...], row: in
         return []
     has_number = (residues.chain == keys[0][row]) & (residues.res_id == keys[1][row])
     return [str(code) for code in residues.ins_code[has_number]]
+
+
+def check_no_label_strings(index: FolderIndex, table: LabelTable, name: str) -> None:
+    """Raise if the cells of a label column per protein have one label for each residue."""
+    compared = []
+    lengths = index.lengths_of_rows()
+    for row, text, chains in zip(table.rows.tolist(), table.labels[name].tolist(), lengths, strict=True):
+        if sum(chains) >= _FEWEST and len(text) >= _FEWEST:
+            compared.append((row, text, {sum(chains), *chains}))
+    if not compared or all(_is_number(text) for _, text, _ in compared):
+        return
+    fits = []
+    for row, text, numbers in compared:
+        fits += [(row, text, number) for number in sorted(numbers) if _has_label_per_residue(text, number)][:1]
+    if len(fits) < _SHARE * len(compared):
+        return
+    row, text, number = fits[0]
+    shown = text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}…"
+    labels = min(_lengths(text), key=lambda length: abs(length - number))
+    raise LabelError(
+        f"{table.where}: column {name!r}: row {row} is {shown!r}, {labels} labels for {number} residues. Most cells "
+        f"({len(fits)} of {len(compared)}) have one label per residue. Write one row for each residue: columns file, "
+        f"chain, res_id and {name}. docs/user_data.md has a script for it."
+    )
+
+
+def _is_number(text: str) -> bool:
+    """Return True for a plain number, but not for digits that are all 0 and 1."""
+    return _PLAIN_NUMBER.fullmatch(text) is not None and not set(text) <= {"0", "1"}
+
+
+def _lengths(text: str) -> tuple[int, int]:
+    """Return the number of characters without separators, and the number of parts between separators."""
+    parts = [part.strip(_QUOTES) for part in _SEPARATORS.split(text.strip(_QUOTES))]
+    return len("".join(parts)), len(parts)
+
+
+def _has_label_per_residue(text: str, residues: int) -> bool:
+    """Return True if a cell has a label for each residue, or for some more that are not in the structure."""
+    characters, words = _lengths(text)
+    if residues in (characters, words):
+        return True
+    longest = (1 + _TOLERANCE) * residues
+    is_string = characters == len(text) and characters >= _LONG
+    return (is_string and residues < characters <= longest) or (words >= _LONG and residues < words <= longest)

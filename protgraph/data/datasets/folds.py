@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from protgraph.data.datasets.dataset_view import DatasetView, resplit
+from protgraph.data.datasets.dataset import DatasetView, resplit
 from protgraph.data.datasets.labels import SHOWN, Labels, ProteinLabels, ResidueLabels
 from protgraph.data.datasets.splits import LabelStrata, group_split, label_strata, linked_groups
 from protgraph.errors import DatasetError, OptionError, list_first

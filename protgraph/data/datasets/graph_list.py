@@ -7,15 +7,15 @@ from abc import abstractmethod
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Literal, NoReturn
+from typing import Literal, NoReturn, TypeGuard
 
 import numpy as np
 import torch
 from torch import Tensor
+from torch_geometric.data import Data
 
-from protgraph.data.datasets.card import DatasetCard, SplitCount, TaskCard, sum_counts
+from protgraph.data.datasets.card import DatasetCard, SplitCount, TaskCard, count_example, sum_counts
 from protgraph.data.datasets.dataset import Dataset, Example
-from protgraph.data.datasets.labels import count_example
 from protgraph.data.datasets.splits import (
     FRACTIONS,
     SplitAssignment,
@@ -26,12 +26,21 @@ from protgraph.data.datasets.splits import (
     splits_from_table,
 )
 from protgraph.data.datasets.target import Target
+from protgraph.data.graph.convert import from_pyg
 from protgraph.data.graph.protein_graph import ProteinGraph
+from protgraph.data.store.graph_store import GraphStore
 from protgraph.errors import DatasetError, LabelError
 
-__all__ = ["GraphDataset", "GraphListDataset"]
+__all__ = ["GraphDataset", "GraphListDataset", "are_graphs"]
 
 _WHERE = "list of graphs"
+
+
+def are_graphs(dataset: object) -> TypeGuard[Sequence[Data]]:
+    """Return True for a list of graphs, ours or PyG's."""
+    if not isinstance(dataset, Sequence) or isinstance(dataset, str | GraphStore):
+        return False
+    return bool(dataset) and all(isinstance(graph, Data) for graph in dataset)
 
 
 class GraphDataset(Dataset):
@@ -55,10 +64,11 @@ class GraphListDataset(GraphDataset):
 
     Parameters
     ----------
-    graphs : sequence of ProteinGraph
+    graphs : sequence of ProteinGraph or Data
         Each with ``y``: one row per node, or one row per graph (``y_level`` "node" or "graph"; by default the number of
         rows decides). Integers are classes (−1: unknown); booleans and floats that are all 0 or 1 are binary labels;
-        other floats are numbers (NaN: unknown). With an attribute ``split``, all of them have one.
+        other floats are numbers (NaN: unknown). With an attribute ``split``, all of them have one. Those of PyG are
+        converted by :func:`protgraph.from_pyg`.
     task : str
         Name of the task.
     target : Target, optional
@@ -85,7 +95,7 @@ class GraphListDataset(GraphDataset):
 
     def __init__(
         self,
-        graphs: Sequence[ProteinGraph],
+        graphs: Sequence[Data],
         *,
         task: str = "y",
         target: Target | None = None,
@@ -94,15 +104,15 @@ class GraphListDataset(GraphDataset):
     ) -> None:
         if not graphs:
             raise DatasetError("dataset: the list of graphs is empty. Give at least one graph per split.")
-        names = _unique_names(graphs)
-        labels = [_labels(graph, name) for graph, name in zip(graphs, names, strict=True)]
-        self._graphs = dict(zip(names, graphs, strict=True))
+        self._graphs = _by_name(graphs)
+        names = list(self._graphs)
+        labels = [_labels(graph, name) for name, graph in self._graphs.items()]
         target = target or _infer_target(task, labels)
         self._labels = {name: _canonical(y, target, name) for name, (y, _) in zip(names, labels, strict=True)}
         self._sequences = {name: _sequence_digest(graph) for name, graph in self._graphs.items()}
         assignment = self._assign(target, fractions, seed)
         self.notes = assignment.notes
-        self._examples = [Example(n, Path(_WHERE), None, s) for n, s in zip(names, assignment.splits, strict=True)]
+        self._examples = [Example(n, Path(_WHERE), None, s, n) for n, s in zip(names, assignment.splits, strict=True)]
         nodes = {name: graph.num_nodes for name, graph in self._graphs.items()}
         counts = sum_counts((e.split, count_example(self._labels[e.id], target, nodes[e.id])) for e in self._examples)
         counts = {split: counts[split] for split in order_splits(counts)}
@@ -151,14 +161,16 @@ class GraphListDataset(GraphDataset):
         return digest.hexdigest()[:12]
 
 
-def _unique_names(graphs: Sequence[ProteinGraph]) -> list[str]:
-    names = [str(graph.get("name") or f"graph {number}") for number, graph in enumerate(graphs)]
+def _by_name(graphs: Sequence[Data]) -> dict[str, ProteinGraph]:
+    """Return our graphs by their names."""
+    converted = [graph if isinstance(graph, ProteinGraph) else from_pyg(graph) for graph in graphs]
+    names = [str(graph.get("name") or f"graph {number}") for number, graph in enumerate(converted)]
     repeated = [name for name, number in Counter(names).items() if number > 1]
     if repeated:
         raise DatasetError(
             f"{_WHERE}: {names.count(repeated[0])} graphs have the name {repeated[0]!r}. Set graph.name."
         )
-    return names
+    return dict(zip(names, converted, strict=True))
 
 
 def _labels(graph: ProteinGraph, name: str) -> tuple[np.ndarray, Literal["node", "graph"]]:

@@ -11,6 +11,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from protgraph.data.datasets.label_table import LabelTable
+from protgraph.data.datasets.splits import LabelStrata, label_strata
+from protgraph.data.datasets.target import Target
 from protgraph.errors import LabelError, list_first, suggest
 from protgraph.structure.residues.alphabet import ALPHABET, aatype
 
@@ -18,13 +20,14 @@ __all__ = [
     "KINDS",
     "UNKNOWN_CLASSES",
     "UNKNOWN_MARKERS",
+    "FolderLabels",
     "LabelColumn",
     "ResidueLetters",
     "check_kind",
-    "check_no_label_strings",
     "combine_columns",
     "find_residue_letters",
     "interpret_column",
+    "read_labels",
 ]
 
 Kind = Literal["classification", "multilabel", "regression"]
@@ -50,18 +53,10 @@ _LABEL_STRING = 4  # median length of texts of the digits 0 and 1 that are no nu
 _EXACT_DIGITS = 15  # of a float64
 _RESOLVED = 1e-5  # least range of the numbers relative to the largest, of which float32 keeps two digits
 _SHOWN_CLASSES = 12
+_FEW_ROWS = 3  # one for each of train, val and test
+_LISTED = 5  # rare classes in a message
 
 _Cells = Sequence[tuple[int, str]]  # number and text of each row of a column
-
-# Cells with one label per residue
-_SEPARATORS = re.compile(r"[\s,;|]+")
-_QUOTES = "[](){}'\" "
-_PLAIN_NUMBER = re.compile(r"[+-]?(0|[1-9]\d*)(\.\d*)?([eE][+-]?\d+)?")
-_FEWEST = 4  # residues of a protein whose cell is compared
-_SHARE = 0.8  # of the compared cells
-_TOLERANCE = 0.3  # unresolved residues of a longer cell, relative to the residues of the structure
-_LONG = 20  # characters from which a length that is not exact is compared
-_SHOWN_CHARACTERS = 20
 
 #: Names of a column of residue types, in lower case without separators.
 _RESIDUE_NAMES = frozenset(
@@ -409,53 +404,6 @@ def _numeric_order(name: str) -> tuple[int, float, str]:
         return 1, 0.0, name
 
 
-def check_no_label_strings(table: LabelTable, name: str, residues: Sequence[Sequence[int]]) -> None:
-    """Raise if the cells of a label column per protein have one label for each residue.
-
-    ``residues`` has the numbers of residues of the chains of each row's protein.
-    """
-    compared = []
-    for row, text, chains in zip(table.rows.tolist(), table.labels[name].tolist(), residues, strict=True):
-        if sum(chains) >= _FEWEST and len(text) >= _FEWEST:
-            compared.append((row, text, {sum(chains), *chains}))
-    if not compared or all(_is_number(text) for _, text, _ in compared):
-        return
-    fits = []
-    for row, text, numbers in compared:
-        fits += [(row, text, number) for number in sorted(numbers) if _has_label_per_residue(text, number)][:1]
-    if len(fits) < _SHARE * len(compared):
-        return
-    row, text, number = fits[0]
-    shown = text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}…"
-    labels = min(_lengths(text), key=lambda length: abs(length - number))
-    raise LabelError(
-        f"{table.where}: column {name!r}: row {row} is {shown!r}, {labels} labels for {number} residues. Most cells "
-        f"({len(fits)} of {len(compared)}) have one label per residue. Write one row for each residue: columns file, "
-        f"chain, res_id and {name}. docs/user_data.md has a script for it."
-    )
-
-
-def _is_number(text: str) -> bool:
-    """Return True for a plain number, but not for digits that are all 0 and 1."""
-    return _PLAIN_NUMBER.fullmatch(text) is not None and not set(text) <= {"0", "1"}
-
-
-def _lengths(text: str) -> tuple[int, int]:
-    """Return the number of characters without separators, and the number of parts between separators."""
-    parts = [part.strip(_QUOTES) for part in _SEPARATORS.split(text.strip(_QUOTES))]
-    return len("".join(parts)), len(parts)
-
-
-def _has_label_per_residue(text: str, residues: int) -> bool:
-    """Return True if a cell has a label for each residue, or for some more that are not in the structure."""
-    characters, words = _lengths(text)
-    if residues in (characters, words):
-        return True
-    longest = (1 + _TOLERANCE) * residues
-    is_string = characters == len(text) and characters >= _LONG
-    return (is_string and residues < characters <= longest) or (words >= _LONG and residues < words <= longest)
-
-
 class ResidueLetters(NamedTuple):
     """Name of the column, and the one-letter code of each row, ``(R,)`` str."""
 
@@ -480,3 +428,65 @@ def _letter(text: str) -> str:
     if len(text) == 1:
         return text if text in ALPHABET else "X"
     return ALPHABET[aatype(text)] if text else "X"
+
+
+@dataclass(frozen=True, eq=False)
+class FolderLabels:
+    """Label columns of a task as they were understood; without columns, the target of a task that computes labels."""
+
+    task: str = ""  # name of the task; empty without one
+    target: Target | None = None
+    columns: tuple[LabelColumn, ...] = ()
+    # ``(T,)`` classes or ``(T, C)``, labels of the T rows of the table; −1 or NaN for unknown
+    values: np.ndarray | None = None
+    letters: ResidueLetters | None = None  # residue types that the table has beside the labels
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the label columns."""
+        return [column.name for column in self.columns]
+
+    @property
+    def strata(self) -> LabelStrata | None:
+        """Strata of the labels, which random splits balance."""
+        return None if self.values is None or self.target is None else label_strata(self.values, self.target)
+
+    @property
+    def notes(self) -> list[str]:
+        """Messages for the user on residue types and on rare classes."""
+        notes = []
+        if self.letters is not None:
+            notes.append(f"column {self.letters.column!r} is compared with the residue types of the structures")
+        for column in self.columns:
+            rare = [f"{name} {number}" for name, number in column.classes.items() if 0 < number < _FEW_ROWS]
+            if rare:
+                notes.append(f"{column.name}: classes with fewer than {_FEW_ROWS} rows: {list_first(rare, _LISTED)}")
+        return notes
+
+    def __str__(self) -> str:
+        """Return one line per column."""
+        return "\n".join(map(str, self.columns)) or f"task {self.task or 'none'} without label columns"
+
+
+def read_labels(
+    table: LabelTable | None,
+    names: Sequence[str],
+    *,
+    task: str | None = None,
+    kind: str | None = None,
+    unknown: Collection[str] | None = None,
+    classes: Sequence[str] = (),
+) -> FolderLabels:
+    """Interpret the label columns of a task; without any, there is no task. See :class:`FolderDataset`."""
+    if table is None or not names:
+        return FolderLabels()
+    letters = find_residue_letters(table, names) if table.is_per_residue else None
+    interpreted = tuple(
+        interpret_column(table, name, kind=kind, unknown=unknown, classes=classes, is_alone=len(names) == 1)
+        for name in names
+    )
+    values, task_kind, class_names = combine_columns(interpreted, table.where)
+    value_names = tuple(class_names or names)
+    level: Literal["node", "graph"] = "node" if table.is_per_residue else "graph"
+    target = Target(task or "+".join(names), level, task_kind, len(value_names), value_names)
+    return FolderLabels(target.name, target, interpreted, values, letters)

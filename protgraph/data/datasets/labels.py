@@ -9,12 +9,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from protgraph.data.datasets.card import SplitCount
 from protgraph.errors import LabelError, list_first
 from protgraph.structure.residues.identity import residue_ids
 
 if TYPE_CHECKING:
-    from protgraph.data.datasets.target import Target
     from protgraph.structure.residues.residues import Residues
 
 __all__ = [
@@ -26,7 +24,6 @@ __all__ = [
     "ResidueLabels",
     "absent_residues_error",
     "align",
-    "count_example",
     "describe_left_out",
     "wrong_types_error",
 ]
@@ -42,6 +39,11 @@ class Labels(ABC):
     @abstractmethod
     def align(self, residues: Residues, *, strict: bool = True) -> np.ndarray:
         """Return the labels in the form of :class:`~protgraph.data.datasets.target.Target`; see :func:`align`."""
+
+    def content(self) -> bytes:
+        """Return bytes that are equal for equal labels, for a digest."""
+        arrays = [np.asarray(value) for value in vars(self).values()]
+        return b"".join(a.tobytes() if a.dtype != object else repr(a.tolist()).encode() for a in arrays)
 
 
 @dataclass(frozen=True, eq=False)
@@ -301,20 +303,6 @@ def absent_residues_error(faults: Sequence[AbsentLabels], shifts: Mapping[str, i
         "'protgraph data inspect' lists all of them. "
         f"Use --leave-out-absent (leave_out_absent=) for unresolved residues.{describe_shifts(shifts or {})}"
     )
-
-
-def count_example(y: np.ndarray, target: Target, residues: int | None) -> SplitCount:
-    """Count the known labels of a protein, ``y (M, …)`` as returned by :func:`align`, in total and per class."""
-    if target.kind == "classification":
-        known = y[y >= 0]
-        per_class = np.bincount(known, minlength=target.size)
-        return SplitCount(1, residues, len(known), tuple(per_class.tolist()))
-    is_known = ~np.isnan(y)
-    labeled = int(is_known.any(axis=tuple(range(1, y.ndim))).sum())
-    positives: tuple[int, ...] = ()
-    if target.kind == "multilabel":
-        positives = tuple(np.nansum(y, axis=0).astype(int).tolist())
-    return SplitCount(1, residues, labeled, positives)
 
 
 def _canonical(values: np.ndarray) -> np.ndarray:

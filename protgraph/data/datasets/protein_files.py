@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from glob import has_magic
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,15 +18,14 @@ from protgraph.data.datasets.labels import SHOWN
 from protgraph.data.store.graph_store import GraphStore, open_store
 from protgraph.data.store.store_description import is_store
 from protgraph.errors import AbsentFilesError, DatasetError, LabelError, UnknownNameError, list_first, suggest
-from protgraph.structure.io.archives import as_accession, fetch
-from protgraph.structure.io.registered_readers import container_reader, entry_name, split_entry
+from protgraph.structure.io.registered_readers import entry_name
 from protgraph.structure.io.sniff import is_fasta
 from protgraph.structure.io.sources import (
-    expand_files,
-    files_in,
+    FolderListing,
+    files_of_folder,
     is_protein_file,
     is_source,
-    protein_files_in,
+    local_files,
     protein_suffixes,
 )
 from protgraph.wording import count_noun
@@ -33,7 +33,7 @@ from protgraph.wording import count_noun
 if TYPE_CHECKING:
     from protgraph.data.datasets.label_table import LabelTable
 
-__all__ = ["ProteinFile", "ProteinFolder", "TableMatch", "file_stem", "find_proteins", "open_folder", "source_ids"]
+__all__ = ["ProteinFile", "ProteinFolder", "TableMatch", "file_stem", "open_folder", "source_ids"]
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,13 @@ class TableMatch:
 class ProteinFolder(ABC):
     """Proteins of a folder or list of files, or of a graph store."""
 
-    path: Path
+    source: Path | list[str]
+    """Folder or graph store, or the names that were given."""
+
+    @property
+    @abstractmethod
+    def path(self) -> Path:
+        """Folder of all files, or the graph store."""
 
     @property
     def described(self) -> str:
@@ -231,28 +237,33 @@ def file_stem(name: str) -> str:
     return name[: name.rindex(".")] if name.lower().endswith(protein_suffixes()) else name
 
 
-def find_proteins(source: object) -> Path | list[str]:
-    """Return the folder or graph store, or the list of files and patterns, that a dataset argument names."""
+def open_folder(source: object, *, fingerprint: Callable[[Path], Fingerprint] = fingerprint_file) -> ProteinFolder:
+    """Return the proteins of a dataset argument; files are searched on first use, and a folder that is open stays.
+
+    ``source``: folder, graph store, file, pattern, or a list of these.
+    """
+    if isinstance(source, ProteinFolder):
+        return source
+    if isinstance(source, GraphStore):
+        return _StoreFolder(source)
     names = _source_names(source)
     if not names or "" in names:
         raise UnknownNameError("dataset: the name is empty. Give a folder, a file or a registered dataset.")
+    if len(names) == 1 and is_store(names[0]):
+        return _StoreFolder(open_store(names[0]))
     for name in names:
-        if not _may_have_proteins(name):
+        if not (has_magic(name) or name.startswith("@") or is_store(name) or is_source(name)):
             registered = registry.datasets.names()
             raise UnknownNameError(
                 f"dataset {name!r}: neither a registered dataset nor a folder or file."
                 f"{suggest(Path(name).name, registered)}\n"
                 f"Registered datasets: {', '.join(registered)}. Or give structure or FASTA files, or a graph store."
             )
-    if len(names) == 1 and (Path(names[0]).is_dir() or is_store(names[0])):
-        return Path(names[0])
-    return names
+    return _FileFolder(names, fingerprint)
 
 
 def _source_names(source: object) -> list[str]:
     """Return the paths, patterns and accessions of a dataset argument."""
-    if isinstance(source, GraphStore):
-        source = source.path
     names = [source] if isinstance(source, str | os.PathLike) else source
     if not isinstance(names, Sequence) or not all(isinstance(name, str | os.PathLike) for name in names):
         raise DatasetError(
@@ -260,51 +271,6 @@ def _source_names(source: object) -> list[str]:
             "file, pattern or graph store, a list of these, or a Dataset."
         )
     return [os.fspath(name) for name in names]
-
-
-def _may_have_proteins(name: str) -> bool:
-    """Return True for a pattern, a file of names, a path, an accession or a graph store."""
-    return has_magic(name) or name.startswith("@") or is_source(name) or is_store(name)
-
-
-def open_folder(
-    source: str | Path | GraphStore | ProteinFolder | Sequence[str | os.PathLike[str]],
-    *,
-    fingerprint: Callable[[Path], Fingerprint] = fingerprint_file,
-) -> ProteinFolder:
-    """Return the proteins of a folder, files or a graph store; a folder that is open stays as it is."""
-    if isinstance(source, ProteinFolder):
-        return source
-    if isinstance(source, GraphStore):
-        return _StoreFolder(source)
-    if isinstance(source, str | Path) and is_store(source):
-        return _StoreFolder(open_store(source))
-    if isinstance(source, str | os.PathLike):
-        path = Path(source)
-        if path.is_dir():
-            return _FileFolder(path, protein_files_in(path), fingerprint, _other_files(path))
-        if not (path.is_file() or "*" in str(source) or split_entry(source) is not None):
-            raise DatasetError(f"no folder of structures at {str(source)!r}")
-    paths = []
-    for name in expand_files(source):
-        accession = as_accession(name)
-        paths.append(Path(name) if accession is None else fetch(accession))
-    return _FileFolder(_common_folder(paths), paths, fingerprint, is_list=True)
-
-
-def _other_files(folder: Path) -> list[str]:
-    """Return the paths below a folder of files that neither have proteins nor belong to a container of proteins."""
-    files = files_in(folder)
-    files_of_containers: set[str] = set()
-    for path in files:
-        reader = container_reader(path)
-        if reader is not None:
-            files_of_containers.update(reader.files(str(path)))
-    names = []
-    for path in files:
-        if not is_protein_file(path) and str(path) not in files_of_containers:
-            names.append(path.relative_to(folder).as_posix())
-    return names
 
 
 def _common_folder(files: Sequence[Path]) -> Path:
@@ -319,32 +285,39 @@ def _common_folder(files: Sequence[Path]) -> Path:
 class _FileFolder(ProteinFolder):
     """Structure and FASTA files of a folder or a list."""
 
-    def __init__(
-        self,
-        path: Path,
-        files: Sequence[Path],
-        fingerprint: Callable[[Path], Fingerprint],
-        other_names: Sequence[str] = (),
-        *,
-        is_list: bool = False,
-    ) -> None:
-        self._is_list = is_list
-        self.path, self._fingerprint_file = path, fingerprint
-        self._files, self._other_names = list(files), list(other_names)
+    def __init__(self, names: Sequence[str], fingerprint: Callable[[Path], Fingerprint]) -> None:
+        is_folder = len(names) == 1 and os.path.isdir(names[0])
+        self.source = Path(names[0]) if is_folder else list(names)
+        self._fingerprint_file = fingerprint
         self._fingerprints: dict[Path, Fingerprint] = {}
+
+    @cached_property
+    def _files(self) -> list[Path]:
+        if isinstance(self.source, Path):
+            return [Path(name) for name in self._of_folder.proteins]
+        return local_files(self.source)
+
+    @cached_property
+    def _of_folder(self) -> FolderListing:
+        return files_of_folder(self.source) if isinstance(self.source, Path) else FolderListing([], [])
+
+    @cached_property
+    def path(self) -> Path:
+        return self.source if isinstance(self.source, Path) else _common_folder(self._files)
 
     @property
     def described(self) -> str:
-        return f"the list of {count_noun(len(self._files), 'file')}" if self._is_list else str(self.path)
+        is_list = isinstance(self.source, list)
+        return f"the list of {count_noun(len(self._files), 'file')}" if is_list else str(self.path)
 
     def other_files(self) -> list[str]:
-        return self._other_names
+        return [Path(name).relative_to(self.path).as_posix() for name in self._of_folder.others]
 
     def groups(self, names: Iterable[str] | None = None) -> _Groups:
         chosen = None if names is None else set(names)
         files = list(self._files)
         if chosen is not None:  # a table may name a file whatever its suffix is
-            files += [self.path / name for name in self._other_names if chosen & {name, Path(name).name}]
+            files += [self.path / name for name in self.other_files() if chosen & {name, Path(name).name}]
         if not files:
             allowed = ", ".join(protein_suffixes())
             raise DatasetError(
@@ -382,8 +355,12 @@ class _StoreFolder(ProteinFolder):
     def __init__(self, store: GraphStore) -> None:
         if not store.has_residues:
             raise DatasetError(f"graph store {str(store.path)!r} has no residues. Write it with 'protgraph featurize'.")
-        self.path, self._store = Path(store.path), store
+        self.source, self._store = Path(store.path), store
         self._number = {source: i for i, source in enumerate(store.sources)}
+
+    @property
+    def path(self) -> Path:
+        return Path(self._store.path)
 
     def groups(self, names: Iterable[str] | None = None) -> _Groups:
         files: dict[str, tuple[Path, str | None]] = {}

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy.sparse import coo_array
@@ -19,9 +19,6 @@ from scipy.sparse.csgraph import connected_components
 from protgraph.data.datasets.target import Target
 from protgraph.errors import DatasetError
 
-if TYPE_CHECKING:
-    from protgraph.data.datasets.dataset import Dataset
-
 __all__ = [
     "FRACTIONS",
     "LabelStrata",
@@ -29,7 +26,6 @@ __all__ = [
     "SplitUnit",
     "assign_random_splits",
     "balance_groups",
-    "cluster_proteins",
     "group_split",
     "imbalance",
     "label_strata",
@@ -276,12 +272,6 @@ def _split_names(fractions: Mapping[str, float]) -> list[str]:
     if not names or min(fractions.values()) < 0 or abs(sum(fractions.values()) - 1) > 1e-6:
         raise DatasetError(f"fractions {dict(fractions)} must be non-negative and sum to 1")
     return names
-
-
-def cluster_proteins(dataset: Dataset, task: str, names: Sequence[str]) -> tuple[int, ...]:
-    """Return the cluster of each named example of a task: those with common links (:meth:`Dataset.links`) share one."""
-    examples = {example.id: example for example in dataset.examples(task)}
-    return tuple(linked_groups([dataset.links(examples[name]) for name in names]))
 
 
 def linked_groups(links: Sequence[Collection[Hashable]]) -> list[int]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cache, partial
 from glob import glob, has_magic
 from pathlib import Path
+from typing import NamedTuple
 
 from protgraph.errors import SelectionError, StructureFileError
 from protgraph.structure.io.archives import as_accession, fetch, parse_accession
@@ -26,14 +27,15 @@ from protgraph.structure.residues.clean import clean
 from protgraph.structure.residues.residues import Residues
 
 __all__ = [
+    "FolderListing",
     "ProteinSource",
     "expand_files",
     "expand_lists",
-    "files_in",
+    "files_of_folder",
     "is_protein_file",
     "is_source",
+    "local_files",
     "open_source",
-    "protein_files_in",
     "protein_suffixes",
     "proteins_of",
     "read_residues",
@@ -71,16 +73,8 @@ def is_source(source: str | os.PathLike[str]) -> bool:
     return Path(source).exists() or as_accession(source) is not None or split_entry(source) is not None
 
 
-def files_in(folder: str | os.PathLike[str]) -> list[Path]:
-    """Return the files of a folder and its subfolders, sorted; names that begin with "." are left out.
-
-    Hidden files are e.g. the resource forks ``._1ubq.pdb`` of macOS and ``.ipynb_checkpoints``.
-    """
-    return [Path(path) for path in _walk(folder)]
-
-
 def _walk(folder: str | os.PathLike[str]) -> list[str]:
-    """Return :func:`files_in` as strings, in the order of the paths."""
+    """Return the files of a folder and its subfolders in the order of the paths, without hidden ones."""
     paths: list[str] = []
     for place, folders, names in os.walk(Path(folder), followlinks=True):
         folders[:] = [name for name in folders if not name.startswith(".")]
@@ -92,6 +86,7 @@ def _walk(folder: str | os.PathLike[str]) -> list[str]:
 def expand_files(sources: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> list[str]:
     """Return the files of sources, each once, in order.
 
+    <<<<<<< HEAD
     ``sources``: a file; a folder, which is searched recursively for files with one of :func:`protein_suffixes` (see
     :func:`files_in`); a pattern such as "*.cif" or "**/*.pdb"; "@list.txt" for the lines of a file. Accessions such as
     "pdb:1ubq" and "af:P69905" stay as they are, to be fetched when they are read, and so do entries "db:name" of a
@@ -99,6 +94,24 @@ def expand_files(sources: str | os.PathLike[str] | Iterable[str | os.PathLike[st
     of the file. A file that does not exist stays, and fails when it is read. Raises :class:`StructureFileError` if a
     folder holds no protein file, a pattern matches nothing, or a missing file looks like an accession. Raises
     :class:`SelectionError` if the text after "pdb:" or "af:" is not an identifier.
+    =======
+
+    Parameters
+    ----------
+    sources : str, PathLike or iterable of those
+        A file; a folder, which is searched recursively for files with one of :func:`protein_suffixes` (see
+        :func:`files_of_folder`); a pattern such as "*.cif" or "**/*.pdb"; "@list.txt" for the lines of a file.
+        Accessions such as "pdb:1ubq" and "af:P69905" stay as they are, to be fetched when they are read, and so do
+        entries "db:name" of a container, e.g. of a foldcomp database. A container itself, also in a folder, gives all
+        of its entries in the order of the file. A file that does not exist stays, and fails when it is read.
+
+    Raises
+    ------
+    StructureFileError
+        A folder holds no protein file, a pattern matches nothing, or a missing file looks like an accession.
+    SelectionError
+        The text after "pdb:" or "af:" is not an identifier.
+    >>>>>>> 337d00dd (WIP data path)
     """
     files: dict[str, None] = {}
     for text in expand_lists([sources] if isinstance(sources, str | os.PathLike) else sources):
@@ -116,7 +129,7 @@ def _expanded(text: str) -> Iterable[str]:
         return [_normal(text)]
     if not os.path.isdir(text):
         return _matching(text)
-    inside = _protein_files(text)
+    inside = files_of_folder(text).proteins
     if not inside:
         allowed = ", ".join(protein_suffixes())
         raise StructureFileError(f"folder {text!r} holds no structure or FASTA file ({allowed}, maybe .gz)")
@@ -133,21 +146,42 @@ def _entries(reader: Reader, container: str) -> Iterator[str]:
     return (f"{container}:{name}" for name in reader.entries(container))
 
 
-def protein_files_in(folder: str | os.PathLike[str]) -> list[Path]:
-    """Return the structure and FASTA files of a folder and its subfolders, and "db:name" for entries of containers."""
-    return [Path(path) for path in _protein_files(folder)]
+class FolderListing(NamedTuple):
+    """Files of a folder: those with proteins, "db:name" for entries of containers, and all others."""
+
+    proteins: list[str]
+    others: list[str]
 
 
-def _protein_files(folder: str | os.PathLike[str]) -> list[str]:
+def files_of_folder(folder: str | os.PathLike[str]) -> FolderListing:
+    """Return the structure and FASTA files of a folder and its subfolders, and the others, sorted.
+
+    Names that begin with "." are left out, e.g. the resource forks ``._1ubq.pdb`` of macOS and ``.ipynb_checkpoints``.
+    Files of a container are no others.
+    """
     registered, suffixes = list(installed_readers().values()), protein_suffixes()
-    files: list[str] = []
+    proteins: list[str] = []
+    further: list[str] = []
+    of_containers: set[str] = set()
     for path in _walk(folder):
         reader = next((reader for reader in registered if reader.matches(path)), None)
         if reader is not None:
-            files += _entries(reader, path)
+            proteins += _entries(reader, path)
+            of_containers.update(reader.files(path))
         elif path.lower().removesuffix(".gz").endswith(suffixes):
-            files.append(path)
-    return files
+            proteins.append(path)
+        else:
+            further.append(path)
+    return FolderListing(proteins, [path for path in further if path not in of_containers])
+
+
+def local_files(sources: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> list[Path]:
+    """Return the files of :func:`expand_files`, with archive entries as the files that they are fetched to."""
+    paths = []
+    for name in expand_files(sources):
+        accession = as_accession(name)
+        paths.append(Path(name) if accession is None else fetch(accession))
+    return paths
 
 
 def expand_lists(sources: Iterable[str | os.PathLike[str]]) -> list[str]:

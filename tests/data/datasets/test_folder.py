@@ -224,7 +224,7 @@ def test_invalid_split_column_raises(folder, table, header, rows, data):
 
 
 def test_missing_folder_or_table_raises_with_the_path(folder, table, tmp_path):
-    with pytest.raises(DatasetError, match="nothing"):
+    with pytest.raises(UnknownNameError, match="nothing"):
         FolderDataset(tmp_path / "nothing", table("file,x", ["1ubq,1"]))
     with pytest.raises(LabelError, match="nothing.csv"):
         FolderDataset(folder, tmp_path / "nothing.csv")

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from protgraph.data.datasets.card import SplitCount
-from protgraph.data.datasets.labels import ProteinLabels, ResidueLabels, absent_residues_error, align, count_example
+from protgraph.data.datasets.card import SplitCount, count_example
+from protgraph.data.datasets.labels import ProteinLabels, ResidueLabels, absent_residues_error, align
 from protgraph.data.datasets.target import Target
 from protgraph.errors import LabelError
 

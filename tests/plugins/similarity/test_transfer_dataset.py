@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import protgraph as pg
-from protgraph.data.datasets.dataset_view import resplit
+from protgraph.data.datasets.dataset import resplit
 from protgraph.errors import DatasetError
 from protgraph.labels import load_dataset
 from protgraph.labels.evaluation_dataset import train_on_other
