@@ -15,6 +15,7 @@ from protgraph.checkpoint.adapters import add_adapters
 from protgraph.checkpoint.checkpoint_file import load_parent
 from protgraph.checkpoint.checkpoint_header import AdapterBase, weights_digest
 from protgraph.checkpoint.starting_point import StartingPoint, load_starting_point
+from protgraph.data.datasets.dataset import Dataset
 from protgraph.data.graph.fields import FieldSpec
 from protgraph.data.store.graph_store import GraphStore
 from protgraph.data.store.loader import pack
@@ -113,6 +114,7 @@ def set_up_run(
     # a dataset with the task and the auxiliary ones, which may derive their labels
     for name in (task, *config.auxiliary):
         dataset = load_dataset(dataset, task=name, cache=cache)
+    assert isinstance(dataset, Dataset)  # contract: load_dataset returns it
     task = resolve_task(task, dataset)
     auxiliary_tasks: dict[str, Task] = {}
     for name in config.auxiliary:
@@ -137,8 +139,8 @@ def set_up_run(
     auxiliary: list[AuxiliaryTask] = []
     for name, other in auxiliary_tasks.items():
         graphs = prepare(dataset, other, network.plan, cache=cache, jobs=jobs)
-        model = _with_new_head(network, other, seed=config.seed + len(auxiliary) + 1)
-        auxiliary.append(AuxiliaryTask(other, config.auxiliary[name], model, graphs, other.loss))
+        of_task = _with_new_head(network, other, seed=config.seed + len(auxiliary) + 1)
+        auxiliary.append(AuxiliaryTask(other, config.auxiliary[name], of_task, graphs, other.loss))
         notes += auxiliary[-1].notes
         failures += [failure for failure in graphs.failures if failure not in failures]
     if config.compile:

@@ -401,8 +401,8 @@ def read_task(dataset: Dataset, task: str) -> TaskData:
         if example.id in ids:
             raise DatasetError(f"{where}: two examples have the id {example.id!r}. Ids are unique.")
         if example.split not in dataset.card.splits:
-            splits = ", ".join(dataset.card.splits)
-            raise DatasetError(f"{where}: example {example.id!r} is in split {example.split!r}. On the card: {splits}.")
+            listed = ", ".join(dataset.card.splits)
+            raise DatasetError(f"{where}: example {example.id!r} is in split {example.split!r}. On the card: {listed}.")
         ids.add(example.id)
         first = first_of_protein.setdefault((example.path, example.chains, example.record), example)
         if first.split != example.split:

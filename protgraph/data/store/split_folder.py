@@ -39,8 +39,11 @@ class SplitFolder:
     """
 
     def __init__(self, path: Path | None = None) -> None:
-        self._temporary = tempfile.TemporaryDirectory(prefix="protgraph-") if path is None else None
-        self.path = path if self._temporary is None else Path(self._temporary.name) / "graphs"
+        self._temporary: tempfile.TemporaryDirectory[str] | None = None
+        if path is None:
+            self._temporary = tempfile.TemporaryDirectory(prefix="protgraph-")
+            path = Path(self._temporary.name) / "graphs"
+        self.path = path
 
     def open(self) -> StoredSplits | None:
         """Return the graphs of an earlier run; None if there are none, or if they are damaged."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import torch
@@ -200,7 +200,7 @@ def _require_derivation(runner: Runner, name: str) -> None:
         raise runner.failure(f"labels of task {name!r} are None, and no registered task of this name derives them")
 
 
-def _chosen(runner: Runner, found: list[Example]) -> Iterator[Example]:
+def _chosen(runner: Runner, found: Sequence[Example]) -> Iterator[Example]:
     """Yield the first examples of each split, or all."""
     read: dict[str, int] = {}
     for example in found:
