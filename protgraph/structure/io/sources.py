@@ -86,32 +86,13 @@ def _walk(folder: str | os.PathLike[str]) -> list[str]:
 def expand_files(sources: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> list[str]:
     """Return the files of sources, each once, in order.
 
-    <<<<<<< HEAD
     ``sources``: a file; a folder, which is searched recursively for files with one of :func:`protein_suffixes` (see
-    :func:`files_in`); a pattern such as "*.cif" or "**/*.pdb"; "@list.txt" for the lines of a file. Accessions such as
+    :func:`files_of_folder`); a pattern such as "*.cif" or "**/*.pdb"; "@list.txt" for the lines of a file. Accessions such as
     "pdb:1ubq" and "af:P69905" stay as they are, to be fetched when they are read, and so do entries "db:name" of a
     container, e.g. of a foldcomp database. A container itself, also in a folder, gives all of its entries in the order
     of the file. A file that does not exist stays, and fails when it is read. Raises :class:`StructureFileError` if a
     folder holds no protein file, a pattern matches nothing, or a missing file looks like an accession. Raises
     :class:`SelectionError` if the text after "pdb:" or "af:" is not an identifier.
-    =======
-
-    Parameters
-    ----------
-    sources : str, PathLike or iterable of those
-        A file; a folder, which is searched recursively for files with one of :func:`protein_suffixes` (see
-        :func:`files_of_folder`); a pattern such as "*.cif" or "**/*.pdb"; "@list.txt" for the lines of a file.
-        Accessions such as "pdb:1ubq" and "af:P69905" stay as they are, to be fetched when they are read, and so do
-        entries "db:name" of a container, e.g. of a foldcomp database. A container itself, also in a folder, gives all
-        of its entries in the order of the file. A file that does not exist stays, and fails when it is read.
-
-    Raises
-    ------
-    StructureFileError
-        A folder holds no protein file, a pattern matches nothing, or a missing file looks like an accession.
-    SelectionError
-        The text after "pdb:" or "af:" is not an identifier.
-    >>>>>>> 337d00dd (WIP data path)
     """
     files: dict[str, None] = {}
     for text in expand_lists([sources] if isinstance(sources, str | os.PathLike) else sources):
