@@ -87,8 +87,8 @@ def expand_files(sources: str | os.PathLike[str] | Iterable[str | os.PathLike[st
     """Return the files of sources, each once, in order.
 
     ``sources``: a file; a folder, which is searched recursively for files with one of :func:`protein_suffixes` (see
-    :func:`files_of_folder`); a pattern such as "*.cif" or "**/*.pdb"; "@list.txt" for the lines of a file. Accessions such as
-    "pdb:1ubq" and "af:P69905" stay as they are, to be fetched when they are read, and so do entries "db:name" of a
+    :func:`files_of_folder`); a pattern such as "*.cif" or "**/*.pdb"; "@list.txt" for the lines of a file. Accessions
+    such as "pdb:1ubq" and "af:P69905" stay, to be fetched when they are read, and so do entries "db:name" of a
     container, e.g. of a foldcomp database. A container itself, also in a folder, gives all of its entries in the order
     of the file. A file that does not exist stays, and fails when it is read. Raises :class:`StructureFileError` if a
     folder holds no protein file, a pattern matches nothing, or a missing file looks like an accession. Raises
