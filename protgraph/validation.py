@@ -52,7 +52,7 @@ def read_toml(path: Path, kind: str) -> dict[str, Any]:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as e:
         raise OptionError(f"{kind} not readable: {str(path)!r} ({e.strerror}).") from e
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as e:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as e:
         raise OptionError(f"{kind} is not valid TOML: {str(path)!r} ({e}).") from e
     version, writer = data.pop("format_version", TOML_VERSION), data.pop("protgraph", None)
     check_format_version(f"{kind} {str(path)!r}", version, TOML_VERSION, writer=writer)

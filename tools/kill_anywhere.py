@@ -86,10 +86,10 @@ COMMANDS: dict[str, LongCommand] = {
     ),
     "bench": LongCommand("bench run {inputs}/spec/killed.toml -o killed", ("killed/rows.jsonl",)),
     "featurize": LongCommand(
-        "featurize {inputs}/files --features knn,dihedral --shard-residues 60 --jobs 2 -o store", ("store",)
+        "featurize {inputs}/files --feature knn --feature dihedral --shard-residues 60 --jobs 2 -o store", ("store",)
     ),
     "data prepare": LongCommand(
-        "data prepare killed_site --import {inputs}/site.py --from {inputs}/source -o prepared", ("prepared",)
+        "data prepare killed_site --import {inputs}/killed_site.py --from {inputs}/source -o prepared", ("prepared",)
     ),
     "pockets": LongCommand("pockets {inputs}/files --no-pages --overwrite -o pockets", ("pockets",)),
     "design": LongCommand(
@@ -128,14 +128,20 @@ def write_inputs(folder: Path) -> None:
     write_card(folder / "card.toml", counts)
     card = (folder / "card.toml").read_text("utf-8").replace("tiny_site", "killed_site")
     (folder / "card.toml").write_text(card, encoding="utf-8")
-    (folder / "site.py").write_text(PREPARED, encoding="utf-8")
+    (folder / "killed_site.py").write_text(PREPARED, encoding="utf-8")
 
 
 def kill_command(command: LongCommand, inputs: Path, folder: Path, *, kills: int, seed: int) -> KillReport:
-    """Kill a command until there were enough kills, and compare the result of each run that may finish."""
+    """Kill a command until there were enough kills, and compare the result of each run that may finish.
+
+    ``folder``: new folder for all runs of the command.
+    """
     draw = random.Random(seed)
     undisturbed = folder / "undisturbed"
     undisturbed.mkdir(parents=True)
+    first = folder / "first"
+    first.mkdir()
+    run(command, inputs, first)  # fills the cache
     start = time.monotonic()
     code, text = run(command, inputs, undisturbed)
     report = KillReport(time.monotonic() - start)

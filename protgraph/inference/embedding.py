@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import struct
+import zlib
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -219,6 +221,11 @@ def _digest(networks: Sequence[ProteinModel]) -> str:
 
 
 EMBEDDINGS_VERSION = 1  # of .npz files; a later one is in their arrays "format_version" and "protgraph"
+#: What zipfile and NumPy raise for a damaged file.
+_DAMAGED = (
+    ValueError, KeyError, AttributeError, BadZipFile, EOFError, SyntaxError, NotImplementedError, RuntimeError,
+    OverflowError, MemoryError, struct.error, zlib.error,
+)  # fmt: skip
 _ARRAYS = ("ptr", "node", "protein")
 _TEXTS = ("files", "names", "chains", "residues", "checkpoint", "model_digest")
 
@@ -335,7 +342,7 @@ class Embeddings:
             raise
         except OSError as e:
             raise DatasetError(f"{failure} ({e.strerror or 'not an .npz file'}). {hint}") from e
-        except (ValueError, KeyError, AttributeError, BadZipFile) as e:
+        except _DAMAGED as e:
             raise DatasetError(f"{failure} (not an .npz file of embeddings). {hint}") from e
         return cls(
             files=tuple(arrays["files"].tolist()),

@@ -13,9 +13,10 @@ import pytest
 
 from protgraph.checkpoint import load_checkpoint
 from protgraph.data.store import GraphStore
-from protgraph.errors import CheckpointError, DatasetError, ProtgraphError, StructureFileError
+from protgraph.errors import CheckpointError, DatasetError, OptionError, ProtgraphError, StructureFileError
 from protgraph.file_io import gunzip, unpack_tar
 from protgraph.inference import Embeddings
+from protgraph.model import ModelSpec
 from protgraph.structure import load_structure
 from protgraph.train.run_folder import StateFileIO
 from tests.attacks.exploits import EXPLOITS, Payload, write_bomb, write_traversal
@@ -75,6 +76,23 @@ def test_commands_refuse_an_exploit(command, tmp_path, marker, run, structures_d
     result = run(*command.format(exploit, structures_dir / "1crn.bcif").split())
     assert result.code == 2 and "renamed.safetensors" in result.err
     assert not marker.exists()
+
+
+# --- files that fuzzing found ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("length", [0, 3, 100, 2000, -1])
+def test_cut_embeddings_are_an_error_of_the_file(length, tmp_path):
+    content = (FORMATS / "embeddings" / "version_1.npz").read_bytes()
+    (tmp_path / "cut.npz").write_bytes(content[:length])
+    with pytest.raises(DatasetError, match="cut.npz"):
+        Embeddings.read(tmp_path / "cut.npz")
+
+
+def test_deeply_nested_toml_is_an_error_of_the_file(tmp_path):
+    (tmp_path / "deep.toml").write_text("name = " + "[" * 5000)
+    with pytest.raises(OptionError, match="deep.toml"):
+        ModelSpec.from_toml(tmp_path / "deep.toml")
 
 
 # --- archives --------------------------------------------------------------------------------------------------------
