@@ -28,8 +28,10 @@ GEOMETRY = "none"
 """Name of the model for pockets from geometry alone."""
 
 _RANGE = 8.0  # Å, of the volume around a sphere, whose maxima are pockets
-_STEP = 6.0  # Å to the next sphere uphill
+_STEP = 8.0  # Å to the next sphere uphill
 _TRIM = 0.5  # spheres of a pocket have at least this part of the volume around its best one
+_SHARPNESS = 3  # power of the weight of a sphere in the center of its pocket
+_LEAST_WEIGHT = 1e-3  # of a sphere there, also where no residue has a probability
 _LEAST_VOLUME = 15.0  # Å³, about a water molecule's
 
 # Kyte & Doolittle 1982, doi:10.1016/0022-2836(82)90515-0, by type.
@@ -110,8 +112,9 @@ def pockets_of(residues: Residues, probability: np.ndarray | None = None, *, mod
 
     Each alpha sphere has the volume around it, weighted by the mean probability of the residues that each of the
     spheres touches; without probabilities, by the enclosure. From each sphere a path leads uphill, always to the
-    largest value within 6 Å. Spheres whose paths end in the same one are a pocket, if they have at least half of its
-    value.
+    largest value within 8 Å. Spheres whose paths end in the same one are a pocket, if they have at least half of its
+    value. Its center is the mean of their centers, weighted by the cube of the mean probability of the residues that
+    each touches (or of its enclosure): in a large cavity it lies beside the residues that bind.
 
     Parameters
     ----------
@@ -151,7 +154,7 @@ def pockets_of(residues: Residues, probability: np.ndarray | None = None, *, mod
     pockets = []
     for members in _clusters(spheres, score):
         if spheres.volume[members].sum() >= _LEAST_VOLUME and score[members].max() > 0:
-            pockets.append(_pocket(residues, spheres, score, members))
+            pockets.append(_pocket(residues, spheres, weight, score, members))
     # of equal scores, e.g. of two equal chains, the one at the first residue is first
     pockets.sort(key=lambda pocket: (-round(pocket.score, 3), pocket.residues.tolist()))
     chances = probabilities_of(model, pocket_features(pockets, probability))
@@ -209,10 +212,15 @@ def _clusters(spheres: AlphaSpheres, score: np.ndarray) -> list[np.ndarray]:
     return [np.flatnonzero(is_member & (uphill == top)) for top in np.unique(uphill)]
 
 
-def _pocket(residues: Residues, spheres: AlphaSpheres, score: np.ndarray, members: np.ndarray) -> Pocket:
-    """Return the pocket of some spheres, without rank and probability."""
+def _pocket(
+    residues: Residues, spheres: AlphaSpheres, weight: np.ndarray, score: np.ndarray, members: np.ndarray
+) -> Pocket:
+    """Return the pocket of some spheres, without rank and probability.
+
+    ``weight``, ``score``: ``(T,)`` of all spheres, and the volume around them with that weight.
+    """
     center, radius, volume = spheres.center[members], spheres.radius[members], spheres.volume[members]
-    weight = volume * score[members]
+    share = np.maximum(weight[members], _LEAST_WEIGHT) ** _SHARPNESS
     # atoms at the spheres
     near = cKDTree(center).sparse_distance_matrix(
         cKDTree(residues.atom_pos.astype(np.float64)), radius.max() + 1.0, output_type="coo_matrix"
@@ -225,7 +233,7 @@ def _pocket(residues: Residues, spheres: AlphaSpheres, score: np.ndarray, member
         rank=0,
         score=float(score[members].max()),
         probability=np.nan,
-        center=(center * weight[:, None]).sum(0) / weight.sum(),
+        center=(center * share[:, None]).sum(0) / share.sum(),
         sphere_center=center,
         sphere_radius=radius,
         volume=float(volume.sum()),

@@ -13,6 +13,7 @@ import pytest
 from protgraph_plugins.pockets import find_pockets, pockets_of
 from protgraph_plugins.pockets.output import COLUMNS, low_plddt, pockets_cif
 from protgraph_plugins.pockets.pockets import pocket_features, probabilities_of
+from protgraph_plugins.pockets.spheres import alpha_spheres
 from scipy.spatial.transform import Rotation
 
 import protgraph as pg
@@ -73,6 +74,40 @@ def test_lining_residues_own_the_atoms_at_the_spheres(protein, pockets):
         assert gap.min(1).max() <= 1.0 + 1e-6
         charges = [{"D": -1, "E": -1, "K": 1, "R": 1}.get(letter, 0) for letter in pocket.letters]
         assert pocket.charge == sum(charges)
+
+
+def test_the_center_is_the_mean_of_the_spheres_weighted_by_their_cubed_enclosure(protein):
+    spheres = alpha_spheres(protein.atom_pos)
+    enclosure_at = dict(zip(map(tuple, spheres.center.tolist()), spheres.enclosure.tolist(), strict=True))
+    for pocket in pockets_of(protein)[:5]:
+        total, sum_of_weights = np.zeros(3), 0.0
+        for center in pocket.sphere_center.tolist():
+            weight = enclosure_at[tuple(center)] ** 3
+            total += weight * np.array(center)
+            sum_of_weights += weight
+        assert pocket.center == pytest.approx(total / sum_of_weights, abs=1e-6)
+
+
+def test_the_center_lies_beside_the_residues_that_bind(protein):
+    """The cavity is the same with even probabilities, so only the center moves to the residues of larger ones."""
+    even = pockets_of(protein, np.full(len(protein), 0.4), model="mine")[0]
+    side = protein.pos[even.residues] @ np.array([1.0, 0, 0])
+    binding = even.residues[side > np.median(side)]
+    probability = np.full(len(protein), 0.4)
+    probability[binding] = 0.5
+    moved = pockets_of(protein, probability, model="mine")[0]
+    atoms = protein.atom_pos[np.isin(protein.atom_residue, binding)]
+    assert set(binding) <= set(moved.residues)
+    distances = [np.linalg.norm(atoms - pocket.center, axis=1).mean() for pocket in (even, moved)]
+    assert distances[1] < distances[0]
+
+
+def test_residues_without_a_probability_leave_a_finite_center(protein):
+    probability = np.zeros(len(protein))
+    probability[0] = 1e-6
+    pockets = pockets_of(protein, probability, model="mine")
+    assert pockets
+    assert np.isfinite([pocket.center for pocket in pockets]).all()
 
 
 def test_a_ligand_is_named_and_changes_nothing(protein, probability, pockets):
