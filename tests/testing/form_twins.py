@@ -14,6 +14,14 @@ class NaNOutput(HonestScalars):
         return {"h": super().forward(f)["h"] * float("nan")}
 
 
+@twin("finite")
+class StartsWithWeightsOfAMillion(HonestScalars):
+    def __init__(self, fields, *, dim: int = 8):
+        super().__init__(fields, dim=dim)
+        with torch.no_grad():
+            self.own.weight.mul_(1e6)
+
+
 @twin("non_trivial")
 class ZeroOutput(HonestScalars):
     def forward(self, f):
@@ -153,3 +161,35 @@ class WithoutTheFirstChannel(HonestHead):
     def forward(self, f):
         h = torch.cat([torch.zeros_like(f["h"][:, :1]), f["h"][:, 1:]], 1)
         return super().forward({**f, "h": h})
+
+
+@twin("inputs_unchanged")
+class KeepsAMeanOfEvaluations(HonestScalars):
+    def __init__(self, fields, *, dim: int = 8):
+        super().__init__(fields, dim=dim)
+        self.register_buffer("mean", torch.zeros(dim))
+
+    def forward(self, f):
+        out = super().forward(f)
+        self.mean.mul_(0.9).add_(0.1 * out["h"].detach().mean(0))
+        return out
+
+
+@twin("inputs_unchanged")
+class CountsItsCalls(HonestScalars):
+    def __init__(self, fields, *, dim: int = 8):
+        super().__init__(fields, dim=dim)
+        self.register_buffer("calls", torch.zeros(()), persistent=False)
+
+    def forward(self, f):
+        self.calls += 1
+        return super().forward(f)
+
+
+@twin("inputs_unchanged")
+class ShrinksItsWeights(HonestScalars):
+    def forward(self, f):
+        out = super().forward(f)
+        with torch.no_grad():
+            self.own.bias.mul_(0.999)
+        return out

@@ -31,6 +31,8 @@ __all__ = ["builds", "finite", "inputs_unchanged", "memory_layout", "non_trivial
 
 #: Smallest change of an output, relative to its size, that counts as one; smallest magnitude that counts as a value.
 _CHANGE, _MAGNITUDE = 1e-6, 1e-6
+#: Largest output of a new layer or head for features of about 1.
+_LARGEST = 1e4
 
 
 def builds(runner: Runner) -> None:
@@ -186,11 +188,12 @@ class _RecordingFields(dict):
 
 
 def inputs_unchanged(runner: Runner) -> None:
-    """Check that it does not modify its inputs, and keeps none of them in memory after a call."""
+    """Check that a call modifies neither inputs nor, in evaluation, weights and buffers, and keeps no tensor."""
     for wiring in runner.wirings:
         argument = wiring.inputs.argument(runner.device, runner.dtype)
         module = runner.module(wiring)
         before = {name: _copy(x) for name, x in _arrays(argument)}
+        state = {name: x.detach().clone() for name, x in _weights_and_buffers(module)}
         layers = runner.component.layers(module)
         with torch.no_grad(), runner.errors_as_failures(wiring.label or "it does not run"), _changes(layers) as changed:
             module(argument)
@@ -203,7 +206,16 @@ def inputs_unchanged(runner: Runner) -> None:
                 raise _changed(runner, wiring, f"it changes its input {name!r} in place")
         if len(before) != len(after):
             raise runner.failure("it removes inputs")
+        for name, tensor in _weights_and_buffers(module):
+            if name not in state or not torch.equal(tensor, state[name]):
+                raise _changed(runner, wiring, f"it changes {name!r} in a call in evaluation")
         _require_nothing_kept(runner, wiring, module)
+
+
+def _weights_and_buffers(module: nn.Module) -> Iterator[tuple[str, Tensor]]:
+    """Yield names and tensors of all weights and buffers."""
+    yield from module.named_parameters()
+    yield from module.named_buffers()
 
 
 def _require_nothing_kept(runner: Runner, wiring: Wiring, module: nn.Module) -> None:
@@ -298,9 +310,19 @@ def _sliced(x: Tensor) -> Tensor:
 
 
 def finite(runner: Runner) -> None:
-    """Check that no output is NaN or infinite."""
+    """Check that no output is NaN or infinite, and those of a new layer or head are below 10⁴."""
     for wiring in runner.wirings:
-        require_finite(runner, wiring, runner.run(wiring))
+        out = runner.run(wiring)
+        require_finite(runner, wiring, out)
+        if runner.component.kind not in ("layer", "head"):
+            continue
+        for name, values in out.items():
+            largest = float(values.detach().double().abs().max()) if values.numel() else 0.0
+            if largest > _LARGEST:
+                raise runner.failure(
+                    f"{name!r} reaches {largest:.0e} for features of about 1 and new weights{wiring.suffix}. Allowed: "
+                    f"{_LARGEST:.0e}. Start with smaller weights, or divide by the number of terms of a sum."
+                )
 
 
 def non_trivial(runner: Runner) -> float | None:

@@ -182,7 +182,7 @@ def _require_unbounded(runner: Runner, wiring: Wiring, out: Mapping[str, Tensor]
 def memory(runner: Runner) -> float:
     """Check that the largest tensor grows linearly with the proteins, and less than as the square of their residues.
 
-    Returned is the exponent: 1 if the tensor grows as the number of residues of a protein, 2 if as all pairs.
+    Tensors of the backward pass count. Returned is the exponent: 1 if the tensor grows as the number of residues of a protein, 2 if as all pairs.
     """
     worst = 0.0
     for wiring in _few_wirings(runner):
@@ -211,11 +211,14 @@ def memory(runner: Runner) -> float:
 
 
 def _largest_tensor(runner: Runner, wiring: Wiring, inputs: Inputs) -> int:
-    """Return the number of elements of the largest tensor of a forward pass."""
-    module = runner.module(wiring, dtype=torch.float32)
+    """Return the number of elements of the largest tensor of a forward and backward pass."""
+    module = runner.private_module(wiring, dtype=torch.float32)
     argument = inputs.argument(runner.device, torch.float32)
-    with torch.no_grad(), _LargestTensor() as recorded, runner.errors_as_failures(wiring.label or "it does not run"):
-        module(argument)
+    with _LargestTensor() as recorded, runner.errors_as_failures(wiring.label or "it does not run"):
+        total = sum_of_outputs(module(argument))
+        parameters = [p for p in module.parameters() if p.requires_grad]
+        if total is not None and parameters:
+            torch.autograd.grad(total, parameters, allow_unused=True)
     return recorded.elements
 
 
