@@ -9,7 +9,7 @@ import torch
 from annotated_types import Ge, Gt
 from torch import Tensor
 
-from protgraph.data.graph import FieldSpec, register_field
+from protgraph.data.graph import Conformity, FieldSpec, register_field
 from protgraph.featurize import TensorFeaturizer
 from protgraph.ops import Edges, Proteins
 
@@ -25,6 +25,9 @@ register_field(
     FieldSpec("random_walk", "node", "16x0e", doc="probability that a random walk returns after 2, 3, … steps")
 )
 register_field(FieldSpec("laplacian", "node", "8x0e", doc="squared Laplacian eigenvectors of the lowest frequencies"))
+
+# Powers and eigenvectors of a sparse matrix are dense. They are computed once, when the graph is prepared.
+_DENSE = Conformity(expected_failures={"memory": "dense matrices of each protein, once per graph"})
 
 
 class RandomWalkEncoding(TensorFeaturizer):
@@ -59,6 +62,7 @@ class RandomWalkEncoding(TensorFeaturizer):
 
     reads: ClassVar[tuple[str, ...]] = ("edges", "proteins")
     writes: ClassVar[tuple[str, ...]] = ("random_walk",)
+    conformity = _DENSE
 
     def __init__(self, *, steps: Annotated[int, Ge(1)] = 16) -> None:
         super().__init__()
@@ -119,6 +123,7 @@ class LaplacianEncoding(TensorFeaturizer):
 
     reads: ClassVar[tuple[str, ...]] = ("edges", "proteins")
     writes: ClassVar[tuple[str, ...]] = ("laplacian",)
+    conformity = _DENSE
 
     def __init__(self, *, size: Annotated[int, Ge(1)] = 8, width: Annotated[float, Gt(0)] = 0.01) -> None:
         super().__init__()
