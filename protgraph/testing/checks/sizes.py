@@ -182,7 +182,8 @@ def _require_unbounded(runner: Runner, wiring: Wiring, out: Mapping[str, Tensor]
 def memory(runner: Runner) -> float:
     """Check that the largest tensor grows linearly with the proteins, and less than as the square of their residues.
 
-    Tensors of the backward pass count. Returned is the exponent: 1 if the tensor grows as the number of residues of a protein, 2 if as all pairs.
+    Tensors of the backward pass count. Returned is the exponent: 1 if the tensor grows as the number of residues of a
+    protein, 2 if as all pairs.
     """
     worst = 0.0
     for wiring in _few_wirings(runner):
