@@ -154,29 +154,49 @@ def kill_command(command: LongCommand, inputs: Path, folder: Path, *, kills: int
     while report.kills < kills and not report.faults:
         run_folder = folder / f"run_{report.runs}"
         run_folder.mkdir()
-        if command.has_earlier:
-            (run_folder / command.results[0]).write_bytes(EARLIER)
-        is_again = False
-        for _ in range(min(KILLS_PER_RUN, kills - report.kills)):
-            delay = draw.uniform(0.2, 1.0) * report.seconds
-            begin = time.monotonic()
-            if not killed(command, inputs, run_folder, delay, is_again=is_again):
-                # It had finished before: the machine is faster now, and the next kill comes earlier.
-                report.seconds = min(report.seconds, time.monotonic() - begin)
-                break
-            report.kills += 1
-            is_again = True
-            report.faults += torn_results(command, run_folder, expected, delay)
+        limit = min(KILLS_PER_RUN, kills - report.kills)
+        is_again = _kill_run(command, inputs, run_folder, expected, report, draw, limit=limit)
         code, text = run(command, inputs, run_folder, is_again=is_again)
         report.runs += 1
         result = contents(run_folder, command.results)
-        is_complete = result == expected
-        if code and not is_complete:
+        if result == expected:
+            continue
+        if code:
             report.faults += (f"the command that runs again fails with {code}: {text[-500:]}",)
-        elif not is_complete:
+        else:
             different = sorted(set(expected) ^ set(result)) or [key for key in expected if result[key] != expected[key]]
             report.faults += (f"after the kills, {', '.join(different[:3])} differs from the undisturbed run",)
     return report
+
+
+def _kill_run(
+    command: LongCommand,
+    inputs: Path,
+    folder: Path,
+    expected: dict[str, bytes],
+    report: KillReport,
+    draw: random.Random,
+    *,
+    limit: int,
+) -> bool:
+    """Start a command and kill it, up to ``limit`` times; return whether it was killed.
+
+    ``folder``: of the run. ``report``: gets the kills, and faults of what they leave.
+    """
+    if command.has_earlier:
+        (folder / command.results[0]).write_bytes(EARLIER)
+    is_again = False
+    for _ in range(limit):
+        delay = draw.uniform(0.2, 1.0) * report.seconds
+        begin = time.monotonic()
+        if not killed(command, inputs, folder, delay, is_again=is_again):
+            # It had finished before: the machine is faster now, and the next kill comes earlier.
+            report.seconds = min(report.seconds, time.monotonic() - begin)
+            break
+        report.kills += 1
+        is_again = True
+        report.faults += torn_results(command, folder, expected, delay)
+    return is_again
 
 
 def run(command: LongCommand, inputs: Path, folder: Path, *, is_again: bool = False) -> tuple[int, str]:

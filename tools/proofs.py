@@ -76,7 +76,7 @@ def table(results: list[Result]) -> str:
     for result in results:
         minutes, seconds = divmod(round(result.seconds), 60)
         rows.append((result.name, result.command, result.verdict, f"{minutes}:{seconds:02}"))
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = []
     for row in rows:
         cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]

@@ -74,7 +74,9 @@ def pykvfinder_pockets(residues: Residues) -> RankedPockets:
         points = cavities._vertices[0] + cavities._step * cells
         centers.append(points.mean(axis=0))
         voxels.append(voxels_of_points(points))
-    lining = [[f"{chain}:{number}" for number, chain, _ in cavities.residues[name]] for name in names]
+    lining = []
+    for name in names:
+        lining.append([f"{chain}:{number}" for number, chain, _ in cavities.residues[name]])
     volumes = [cavities.volume[name] for name in names]
     return _ranked(residues, centers, lining, volumes, len(names) * [np.nan], voxels)
 

@@ -16,21 +16,23 @@ __all__ = ["GradientWatch"]
 _EXPLODING = 1000.0  # times the usual norm
 _DECAY = 0.95  # of the usual norm, per step
 _FIRST_STEPS = 20  # without a usual norm
+_FEWEST_STEPS = 3  # while a last layer is still zero, all gradients before it are 0 in the first step
 
 
 class GradientWatch:
     """Norms of the gradients of all parameters, before they are clipped.
 
-    Call :meth:`update` with each step and :meth:`describe_unused` at the end of the first epoch. ``notes``: messages
-    for the user, each kind once.
+    Call :meth:`update` with each step and :meth:`describe_unused` at the end of each epoch. ``notes``: messages for
+    the user, each kind once.
     """
 
     def __init__(self) -> None:
         self.notes: list[str] = []
         self._names: list[str] = []  # of the parameters with gradients
         self._largest: Tensor | None = None  # (P,) norms of these since the start
-        self._usual, self._steps = 0.0, 0
+        self._usual, self._steps, self._updates = 0.0, 0, 0
         self._has_exploded = False
+        self._has_described = False
 
     def update(self, parameters: Iterable[tuple[str, nn.Parameter]]) -> Tensor:
         """Add a step; return the norm of the whole gradient, a scalar on the device of the parameters."""
@@ -43,6 +45,7 @@ class GradientWatch:
             self._largest = torch.maximum(self._largest, norms)
         else:
             self._names, self._largest = names, norms
+        self._updates += 1
         return torch.linalg.vector_norm(norms)
 
     def check_size(self, norm: float, step: int) -> None:
@@ -60,9 +63,10 @@ class GradientWatch:
         self._usual = math.exp(_DECAY * before + (1 - _DECAY) * logarithm)
 
     def describe_unused(self, parameters: Iterable[tuple[str, nn.Parameter]]) -> None:
-        """Add a note about parameters without gradients, and one about gradients that were always 0."""
-        if self._largest is None:
+        """Add notes about parameters without gradients and with gradients of 0, once, after three steps or more."""
+        if self._largest is None or self._has_described or self._updates < _FEWEST_STEPS:
             return
+        self._has_described = True
         trained = [name for name, parameter in parameters if parameter.requires_grad]
         unused = sorted(set(trained) - set(self._names))
         if unused:
@@ -72,4 +76,6 @@ class GradientWatch:
         dead = [name for name, is_zero in zip(self._names, zero, strict=True) if is_zero]
         if dead:
             counted = count_noun(len(dead), "parameter")
-            self.notes.append(f"the gradient of {counted} was 0 in all steps of an epoch: {list_first(dead, 3)}")
+            self.notes.append(
+                f"the gradient of {counted} was 0 in all of the first {self._updates} steps: {list_first(dead, 3)}"
+            )

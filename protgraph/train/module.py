@@ -311,9 +311,8 @@ class FitModule(pl.LightningModule):
         self.gradients.check_size(float(norm), self.global_step)
 
     def on_train_epoch_end(self) -> None:
-        """Note parameters without an effect after the first epoch in which all of them are trained."""
-        is_first = self.current_epoch == 0
-        if is_first and not is_sharded(self.model) and not self.config.unfreeze_after:
+        """Note parameters without an effect, if all of them are trained from the start."""
+        if not is_sharded(self.model) and not self.config.unfreeze_after:
             self.gradients.describe_unused(self.model.named_parameters())
 
     def _nonfinite_step(self, quantity: str, fault: ComponentError | None) -> NonFiniteError:
@@ -321,7 +320,7 @@ class FitModule(pl.LightningModule):
         inputs, precision = self._inputs, self.config.precision
         names = tuple(map(str, inputs.batch.name))
         step, epoch = self.global_step, self.current_epoch + 1
-        text = f"step {step} of training (epoch {epoch}): {quantity} is not finite"
+        text = f"training of model {self.model.spec.name!r}, step {step} (epoch {epoch}): {quantity} is not finite"
         if self.device.type != "cpu":
             text += f". On a GPU it is read in one of {_GPU_INTERVAL} steps; device='cpu' finds the step and saves it"
             return NonFiniteError(f"{text}.", step=step, epoch=epoch, proteins=names, cause=fault)

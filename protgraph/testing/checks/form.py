@@ -199,17 +199,22 @@ def inputs_unchanged(runner: Runner) -> None:
             module(argument)
         if changed:
             raise _changed(runner, wiring, f"{changed[0]} in place")
-        after = {name: _copy(x) for name, x in _arrays(argument)}
-        for name, values in after.items():
-            is_float = values.dtype.kind == "f"
-            if name not in before or not np.array_equal(values, before[name], equal_nan=is_float):
-                raise _changed(runner, wiring, f"it changes its input {name!r} in place")
-        if len(before) != len(after):
-            raise runner.failure("it removes inputs")
+        _require_equal_inputs(runner, wiring, argument, before)
         for name, tensor in _weights_and_buffers(module):
             if name not in state or not torch.equal(tensor, state[name]):
                 raise _changed(runner, wiring, f"it changes {name!r} in a call in evaluation")
         _require_nothing_kept(runner, wiring, module)
+
+
+def _require_equal_inputs(runner: Runner, wiring: Wiring, argument: Any, before: Mapping[str, Any]) -> None:
+    """Require that no array of an argument has changed, and none is gone."""
+    after = {name: _copy(x) for name, x in _arrays(argument)}
+    for name, values in after.items():
+        is_float = values.dtype.kind == "f"
+        if name not in before or not np.array_equal(values, before[name], equal_nan=is_float):
+            raise _changed(runner, wiring, f"it changes its input {name!r} in place")
+    if len(before) != len(after):
+        raise runner.failure("it removes inputs")
 
 
 def _weights_and_buffers(module: nn.Module) -> Iterator[tuple[str, Tensor]]:
