@@ -65,10 +65,10 @@ def python_blocks() -> Iterator[object]:
 
 
 def commands() -> Iterator[object]:
-    """Yield the words of every ``protgraph …`` line of the shell blocks, comments left out."""
+    """Yield the words of every ``protgraph …`` line of the shell blocks, without comments and what follows a pipe."""
     for page in PAGES:
         lines = [line for block in (*blocks("bash", page), *blocks("sh", page)) for line in block.splitlines()]
-        split = [line.split("#")[0].split() for line in lines]
+        split = [line.split("#")[0].split(" | ")[0].split() for line in lines]
         for number, words in enumerate([words for words in split if words[:1] == ["protgraph"]], 1):
             yield pytest.param(words[1], words[2:], id=f"{name_of(page)}-{number}-{words[1]}")
 

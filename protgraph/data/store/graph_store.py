@@ -325,7 +325,7 @@ def collate_members(
         joined = np.concatenate(arrays)
         if key in shifted:
             shift = np.repeat(_shifts(members, key, plain), counts[level], axis=0)  # (M, 1), or (M, 2)
-            axes = [len(joined), -1, 1, 1]
+            axes = [len(joined), shift.shape[1], 1, 1]
             joined += shift.reshape(axes[: joined.ndim])
         if edge_set_of(key) is not None:
             joined = joined.T.astype(np.int64, order="C")  # (2, E)
