@@ -130,7 +130,7 @@ class TestSplitOnly:
 
 
 def test_errors_have_the_place(tmp_path):
-    with pytest.raises(UnknownNameError, match=r"trained\.ligand_binding: 'ligand_sites'.*ligand_site"):
+    with pytest.raises(UnknownNameError, match=r"trained\.ligand_binding: no trained_model 'ligand_sites'.*_site"):
         plan_jobs(spec_of(tmp_path, trained={"ligand_binding": ["ligand_sites"]}))
     with pytest.raises(UnknownNameError, match="trained"):
         spec_of(tmp_path, trained={"interface": ["ligand_site"]})

@@ -50,6 +50,7 @@ __all__ = [
     "content_version",
     "held_out",
     "read_example",
+    "read_examples",
     "read_task",
     "require_card",
     "resplit",
@@ -386,12 +387,27 @@ class TaskData:
 
 def read_task(dataset: Dataset, task: str) -> TaskData:
     """Return the examples of a task with their labels; raise if the code of the dataset fails or contradicts itself."""
+    examples = read_examples(dataset, task)
+    scope = ComponentScope("dataset", dataset.name, dataset.examples, action="examples")
+    labels: list[Labels | None] = []
+    for example in examples:
+        with scope.of(dataset.labels, action="labels", protein=example.id):
+            labels.append(dataset.labels(task, example))
+        if not isinstance(labels[-1], Labels | None):
+            raise DatasetError(
+                f"dataset {dataset.name!r}, task {task!r}: labels of {example.id!r} are a {type(labels[-1]).__name__}. "
+                "Allowed: protgraph.ResidueLabels, protgraph.ProteinLabels, or None for labels that the task derives."
+            )
+    used = {example.split for example in examples}
+    splits = tuple(split for split in dataset.card.splits if split in used)
+    return TaskData(dataset, task, splits, examples, labels)
+
+
+def read_examples(dataset: Dataset, task: str) -> list[Example]:
+    """Return the examples of a task: ids and proteins are unique, and splits on the card; see :func:`read_task`."""
     require_card(dataset)
     where = f"dataset {dataset.name!r}, task {task!r}"
-
-    # examples: ids and proteins are unique, splits are on the card
-    scope = ComponentScope("dataset", dataset.name, dataset.examples, action="examples")
-    with scope:
+    with ComponentScope("dataset", dataset.name, dataset.examples, action="examples"):
         examples = list(dataset.examples(task))
     ids: set[str] = set()
     first_of_protein: dict[object, Example] = {}
@@ -411,19 +427,7 @@ def read_task(dataset: Dataset, task: str) -> TaskData:
                 f"the same protein, {example.path}. Keep it in one split, so that no model is tested on what it was "
                 "trained on."
             )
-
-    labels: list[Labels | None] = []
-    for example in examples:
-        with scope.of(dataset.labels, action="labels", protein=example.id):
-            labels.append(dataset.labels(task, example))
-        if not isinstance(labels[-1], Labels | None):
-            raise DatasetError(
-                f"{where}: labels of {example.id!r} are a {type(labels[-1]).__name__}. Allowed: "
-                "protgraph.ResidueLabels, protgraph.ProteinLabels, or None for labels that the task derives."
-            )
-    used = {example.split for example in examples}
-    splits = tuple(split for split in dataset.card.splits if split in used)
-    return TaskData(dataset, task, splits, examples, labels)
+    return examples
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from protgraph import registry
-from protgraph.data.datasets.dataset import Example, read_task, require_card
+from protgraph.data.datasets.dataset import Example, read_examples, read_task, require_card
 from protgraph.data.datasets.labels import ResidueLabels, absent_residues_error
 from protgraph.errors import ProtgraphError
 from protgraph.structure.residues.alphabet import ALPHABET, UNKNOWN
@@ -43,7 +43,7 @@ def examples(runner: Runner) -> None:
     dataset = runner.component.dataset
     for task in dataset.tasks():
         with runner.errors_as_failures("examples"):
-            checked = read_task(dataset, task).examples
+            checked = read_examples(dataset, task)
             of_splits = [e.id for split in dataset.splits(task) for e in dataset.examples(task, split)]
         if sorted(of_splits) != sorted(e.id for e in checked):
             raise runner.failure(f"examples({task!r}, split) and examples({task!r}) differ")
@@ -61,7 +61,7 @@ def separate_splits(runner: Runner) -> None:
         splits: dict[tuple[str, str], Example] = {}
         words = _SequenceWords()
         with runner.errors_as_failures("examples"):
-            chosen = list(_chosen(runner, read_task(dataset, task).examples))
+            chosen = list(_chosen(runner, read_examples(dataset, task)))
         for example in chosen:
             with runner.errors_as_failures(f"reading {example.id!r}"):
                 residues = dataset.read(example)

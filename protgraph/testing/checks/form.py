@@ -7,7 +7,7 @@ import inspect
 import weakref
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -187,22 +187,45 @@ class _RecordingFields(dict):
         return super().get(name, default)
 
 
+class _State(NamedTuple):
+    """Buffers, and version counters of the weights: large models are not copied."""
+
+    buffers: dict[str, Tensor]
+    versions: dict[str, int]
+
+    @classmethod
+    def of(cls, module: nn.Module) -> _State:
+        buffers = {name: x.clone() for name, x in module.named_buffers()}
+        return cls(buffers, {name: x._version for name, x in module.named_parameters()})
+
+    def changes(self, module: nn.Module) -> list[str]:
+        """Return the names of buffers and weights that a module has changed or added since then."""
+        names = []
+        for name, buffer in module.named_buffers():
+            if name not in self.buffers or not torch.equal(buffer, self.buffers[name]):
+                names.append(name)
+        for name, weight in module.named_parameters():
+            if weight._version != self.versions.get(name):
+                names.append(name)
+        return names
+
+
 def inputs_unchanged(runner: Runner) -> None:
     """Check that a call modifies neither inputs nor, in evaluation, weights and buffers, and keeps no tensor."""
     for wiring in runner.wirings:
         argument = wiring.inputs.argument(runner.device, runner.dtype)
         module = runner.module(wiring)
         before = {name: _copy(x) for name, x in _arrays(argument)}
-        state = {name: x.detach().clone() for name, x in _weights_and_buffers(module)}
+        state = _State.of(module)
         layers = runner.component.layers(module)
         with torch.no_grad(), runner.errors_as_failures(wiring.label or "it does not run"), _changes(layers) as changed:
             module(argument)
         if changed:
             raise _changed(runner, wiring, f"{changed[0]} in place")
         _require_equal_inputs(runner, wiring, argument, before)
-        for name, tensor in _weights_and_buffers(module):
-            if name not in state or not torch.equal(tensor, state[name]):
-                raise _changed(runner, wiring, f"it changes {name!r} in a call in evaluation")
+        altered = state.changes(module)
+        if altered:
+            raise _changed(runner, wiring, f"it changes {altered[0]!r} in a call in evaluation")
         _require_nothing_kept(runner, wiring, module)
 
 
@@ -215,12 +238,6 @@ def _require_equal_inputs(runner: Runner, wiring: Wiring, argument: Any, before:
             raise _changed(runner, wiring, f"it changes its input {name!r} in place")
     if len(before) != len(after):
         raise runner.failure("it removes inputs")
-
-
-def _weights_and_buffers(module: nn.Module) -> Iterator[tuple[str, Tensor]]:
-    """Yield names and tensors of all weights and buffers."""
-    yield from module.named_parameters()
-    yield from module.named_buffers()
 
 
 def _require_nothing_kept(runner: Runner, wiring: Wiring, module: nn.Module) -> None:
