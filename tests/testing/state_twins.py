@@ -226,11 +226,11 @@ class NeighborsInRandomOrder(HonestEdges):
 
 @twin("other_process")
 class OrderOfASet(HonestScalars):
-    """Multiplies by a number that comes first in a set of texts."""
+    """Multiplies by a number from the order of a set of texts, which two processes never share by chance."""
 
     def forward(self, f):
-        first, *_ = set(map(str, range(100)))
-        return {"h": super().forward(f)["h"] * (1 + int(first))}
+        first_texts = list(set(map(str, range(100))))[:8]
+        return {"h": super().forward(f)["h"] * (1 + float("0." + "".join(first_texts)))}
 
 
 @twin("other_process")
