@@ -221,11 +221,14 @@ def _digest(networks: Sequence[ProteinModel]) -> str:
 
 
 EMBEDDINGS_VERSION = 1  # of .npz files; a later one is in their arrays "format_version" and "protgraph"
-#: What zipfile and NumPy raise for a damaged file.
+#: What zipfile and NumPy raise while they read a damaged file; nothing else runs where these are caught.
 _DAMAGED = (
-    ValueError, KeyError, AttributeError, BadZipFile, EOFError, SyntaxError, NotImplementedError, RuntimeError,
-    OverflowError, MemoryError, struct.error, zlib.error,
-)  # fmt: skip
+    *(BadZipFile, EOFError, struct.error, zlib.error),  # the archive is empty, cut or changed
+    *(NotImplementedError, RuntimeError),  # an unknown compression, a member marked as encrypted
+    *(KeyError, ValueError),  # an array is missing, or its header or data are wrong
+    *(SyntaxError, AttributeError),  # the header of an array is no Python literal, or one of another type
+    *(OverflowError, MemoryError),  # the shape in the header of an array is too large
+)
 _ARRAYS = ("ptr", "node", "protein")
 _TEXTS = ("files", "names", "chains", "residues", "checkpoint", "model_digest")
 
